@@ -1,0 +1,199 @@
+/**
+ * Executions: long-lived state machines, processes or workflow instances, each kept as one JSON row.
+ *
+ * @since 0.1.0
+ */
+import type * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Event } from "./Event.js"
+import { schemaFromCodec } from "./internal/codec.js"
+import * as codec from "./internal/executionCodec.js"
+import { JsonObject } from "./Json.js"
+import type { StoreCorrupt } from "./StoreError.js"
+
+/**
+ * Where an execution stands. `DONE`, `CANCELLED` and `FAILED` are ends; a failed one may be redriven.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Status = typeof Status.Type
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Status = Schema.Literal(...codec.statuses).annotations({ identifier: "Status" })
+
+/**
+ * What a parent knows of one child it created: the entry of the join counter.
+ *
+ * `result` is what the child carried home, `outcome` its verdict; `key` is the place in the parent that spawned it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ChildState extends Schema.Schema.Type<typeof ChildState> {}
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ChildState = Schema.Struct({
+  rootPath: Schema.String,
+  finished: Schema.Boolean,
+  outcome: Schema.NullOr(Schema.String),
+  result: JsonObject,
+  submachine: Schema.Boolean,
+  key: Schema.String,
+  extra: JsonObject
+}).annotations({ identifier: "ChildState" })
+
+/**
+ * An execution at one version. It is a value: a commit takes it at version *n* and returns another at *n + 1*.
+ *
+ * - `version`: the compare-and-swap counter; 0 means not stored yet.
+ * - `status`, `outcome`, `error`: where it stands, the model's own verdict, and what broke (with `FAILED`).
+ * - `activePath`, `history`: the dotted path of the active state, and the last active child of each composite state.
+ * - `context`: the user's data.
+ * - `priority`: 0 to 4.
+ * - `processedEvents`: how many events it has handled.
+ * - `parentId`, `childId`, `children`, `invokeSeq`, `rootPath`, `definitionFqn`: its place in a tree of executions.
+ * - `deferred`: events held back until the state changes.
+ * - `createdAt`, `updatedAt`, `finishedAt`, `expiresAt`: seconds since the epoch with a fraction, or null. The store stamps the first
+ *   three from `Clock` at each commit; `finishedAt` is set while the status is `DONE` or `CANCELLED`.
+ * - `extra`: keys of the stored row that this version does not know; they are kept when the row is written again.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Execution extends Schema.Schema.Type<typeof Execution> {}
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Execution = Schema.Struct({
+  id: Schema.String,
+  definitionId: Schema.String,
+  definitionFqn: Schema.NullOr(Schema.String),
+  rootPath: Schema.String,
+  status: Status,
+  outcome: Schema.NullOr(Schema.String),
+  error: Schema.NullOr(Schema.String),
+  activePath: Schema.NullOr(Schema.String),
+  history: Schema.Record({ key: Schema.String, value: Schema.String }),
+  context: JsonObject,
+  processedEvents: Schema.Int,
+  version: Schema.NonNegativeInt,
+  priority: Schema.Int.pipe(Schema.between(0, 4)),
+  parentId: Schema.NullOr(Schema.String),
+  childId: Schema.NullOr(Schema.String),
+  deferred: Schema.Array(Event),
+  children: Schema.Record({ key: Schema.String, value: ChildState }),
+  invokeSeq: Schema.Record({ key: Schema.String, value: Schema.Int }),
+  createdAt: Schema.NullOr(Schema.Finite),
+  updatedAt: Schema.NullOr(Schema.Finite),
+  finishedAt: Schema.NullOr(Schema.Finite),
+  expiresAt: Schema.NullOr(Schema.Finite),
+  extra: JsonObject
+}).annotations({ identifier: "Execution" })
+
+/**
+ * The stored form of an execution: compact JSON text with snake_case keys, as in the `data` column. What a stored row may leave out
+ * gets its default; what the format's other readers reject is refused with the key's name.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ExecutionFromText: Schema.Schema<Execution, string> = schemaFromCodec(
+  Execution,
+  codec.execution,
+  "ExecutionFromText"
+)
+
+/**
+ * A new execution at version 0, `PENDING` and with an empty context where nothing else is said.
+ *
+ * @example
+ * import { Execution } from "holdfast"
+ *
+ * const order = Execution.make({ id: "order-17", definitionId: "order", context: { qty: 2 } })
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  options: { readonly id: string; readonly definitionId: string } & {
+    readonly [K in Exclude<keyof Execution, "id" | "definitionId" | "version">]?: Execution[K]
+  }
+): Execution => ({ ...defaults, ...options, version: 0 })
+
+const defaults: Omit<Execution, "id" | "definitionId"> = {
+  definitionFqn: null,
+  rootPath: "",
+  status: "PENDING",
+  outcome: null,
+  error: null,
+  activePath: null,
+  history: {},
+  context: {},
+  processedEvents: 0,
+  version: 0,
+  priority: 0,
+  parentId: null,
+  childId: null,
+  deferred: [],
+  children: {},
+  invokeSeq: {},
+  createdAt: null,
+  updatedAt: null,
+  finishedAt: null,
+  expiresAt: null,
+  extra: {}
+}
+
+/**
+ * Whether nothing further will happen by itself: `DONE`, `CANCELLED` or `FAILED`.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
+export const isFinished = (execution: { readonly status: Status }): boolean =>
+  execution.status === "DONE" || execution.status === "CANCELLED" || execution.status === "FAILED"
+
+/**
+ * One line of a listing. `finishedAt` is in seconds since the epoch.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExecutionSummary extends Schema.Schema.Type<typeof ExecutionSummary> {}
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ExecutionSummary = Schema.Struct({
+  id: Schema.String,
+  definitionId: Schema.String,
+  status: Status,
+  outcome: Schema.NullOr(Schema.String),
+  activePath: Schema.NullOr(Schema.String),
+  version: Schema.Int,
+  parentId: Schema.NullOr(Schema.String),
+  finishedAt: Schema.NullOr(Schema.Finite)
+}).annotations({ identifier: "ExecutionSummary" })
+
+/**
+ * One page of a listing, in the order of the ids' UTF-8 bytes. `corrupt` reports the rows of this page that do not decode;
+ * `nextCursor` is none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExecutionPage {
+  readonly items: ReadonlyArray<ExecutionSummary>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<string>
+}

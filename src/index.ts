@@ -1,0 +1,36 @@
+/**
+ * @since 0.1.0
+ */
+export * as Commit from "./Commit.js"
+/**
+ * @since 0.1.0
+ */
+export * as Definition from "./Definition.js"
+/**
+ * @since 0.1.0
+ */
+export * as Event from "./Event.js"
+/**
+ * @since 0.1.0
+ */
+export * as Execution from "./Execution.js"
+/**
+ * @since 0.1.0
+ */
+export * as ExecutionStore from "./ExecutionStore.js"
+/**
+ * @since 0.1.0
+ */
+export * as Ids from "./Ids.js"
+/**
+ * @since 0.1.0
+ */
+export * as Json from "./Json.js"
+/**
+ * @since 0.1.0
+ */
+export * as SqlDriver from "./SqlDriver.js"
+/**
+ * @since 0.1.0
+ */
+export * as StoreError from "./StoreError.js"

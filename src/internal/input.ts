@@ -1,0 +1,74 @@
+import * as Either from "effect/Either"
+import { StoreRejected } from "../StoreError.js"
+import type { Invalid } from "./codec.js"
+
+/** Which operation a piece of input belongs to, for the error that refuses it. */
+export interface Call {
+  readonly operation: string
+  readonly executionId?: string
+}
+
+export const rejected = (call: Call, path: string, detail: string): StoreRejected =>
+  new StoreRejected({
+    operation: call.operation,
+    ...(call.executionId === undefined ? undefined : { executionId: call.executionId.slice(0, 200).toWellFormed() }),
+    reason: "invalid-input",
+    ...(path === "" ? undefined : { path }),
+    detail
+  })
+
+/** The text that was made of a piece of input, or the error that refuses it. */
+export const encoded = (call: Call, text: Either.Either<string, Invalid>): Either.Either<string, StoreRejected> =>
+  Either.mapLeft(text, (invalid) => rejected(call, invalid.path, invalid.problem))
+
+/** Fails where a check found something. */
+export const refuse = (call: Call, path: string, problem: string | undefined): Either.Either<void, StoreRejected> =>
+  problem === undefined ? Either.void : Either.left(rejected(call, path, problem))
+
+const exceeds = (text: string, maxBytes: number): boolean => {
+  if (text.length * 3 <= maxBytes) return false
+  let bytes = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    if (bytes > maxBytes) return true
+  }
+  return false
+}
+
+/** The checks of texts, each giving what is wrong or nothing. */
+export interface Checks {
+  /** Any text that every backend keeps exactly. */
+  readonly text: (value: unknown) => string | undefined
+  /** A text that is not empty. */
+  readonly id: (value: unknown) => string | undefined
+}
+
+export const makeChecks = (maxIdBytes: number): Checks => {
+  const text: Checks["text"] = (value) => {
+    if (typeof value !== "string") return `expected a string, found ${value === null ? "null" : typeof value}`
+    if (!value.isWellFormed()) return "a string with a lone surrogate is not Unicode"
+    return exceeds(value, maxIdBytes) ? `longer than ${maxIdBytes} bytes` : undefined
+  }
+  return { text, id: (value) => (value === "" ? "must not be empty" : text(value)) }
+}
+
+/** What is wrong with a whole number, or nothing. */
+export const wholeNumber = (value: unknown, least: number, most: number): string | undefined =>
+  Number.isSafeInteger(value) && typeof value === "number" && value >= least && value <= most
+    ? undefined
+    : `expected a whole number of ${least} to ${most}, found ${String(value)}`
+
+/**
+ * What is wrong with the time at which a timer is to fire, or nothing. The bounds are those within which a plan can carry every double to
+ * SQL exactly; see `splitDouble`.
+ */
+export const fireAt = (value: unknown): string | undefined => {
+  if (typeof value !== "number" || !Number.isFinite(value)) {
+    return `expected finite seconds since the epoch, found ${String(value)}`
+  }
+  const magnitude = Math.abs(value)
+  return magnitude === 0 || (magnitude >= 2 ** -10 && magnitude <= 2 ** 53)
+    ? undefined
+    : `expected seconds since the epoch, 0 or 2^-10 to 2^53 in magnitude, found ${value}`
+}

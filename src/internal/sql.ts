@@ -1,0 +1,101 @@
+import { summaryPaths, tokenKey } from "./executionCodec.js"
+
+/**
+ * Every SQL text of a store, built once for its table prefix. Values are always bound.
+ *
+ * The guards read: the compare-and-swap at the end of this transaction will hold. `next` guards take the id and the expected version,
+ * `first` guards, for version 0, the id alone.
+ */
+export const makeSql = (p: string) => {
+  const next = `EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version = ?)`
+  const first = `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ?)`
+  const guarded = (guard: string) => ({
+    emits: `INSERT INTO ${p}outbox (target_id, event) SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE ${guard} ORDER BY key`,
+    processed: `INSERT OR IGNORE INTO ${p}processed_events (execution_id, event_id) SELECT ?, ? WHERE ${guard}`,
+    ackOutbox: `DELETE FROM ${p}outbox WHERE seq = ? AND ${guard}`,
+    ackSpawn: `DELETE FROM ${p}spawns WHERE seq = ? AND ${guard}`,
+    ackTimer: `DELETE FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ? AND ${guard}`,
+    cancelTimers: `DELETE FROM ${p}timers WHERE execution_id = ? AND path IN (SELECT value FROM json_each(?)) AND ${guard}`,
+    // A double travels as an integer and a power of two: SQLite 3.45 reads one decimal text in ten thousand one bit off.
+    armTimers: `INSERT INTO ${p}timers (execution_id, path, fire_at) SELECT ?, json_extract(value, '$[0]'), CAST(json_extract(value, '$[1]') AS REAL) / (1 << json_extract(value, '$[2]')) FROM json_each(?) WHERE ${guard} ORDER BY key ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at`,
+    spawns: `INSERT INTO ${p}spawns (parent_id, child_id, root_path, context) SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?) WHERE ${guard} ORDER BY key`,
+    trace: `INSERT INTO ${p}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ? WHERE ${guard}`,
+    trimTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ? AND ${guard}`
+  })
+  // Purging sweeps the leftovers of an execution that is gone; one at another version is left alone.
+  const purgeGuard = `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version <> ?)`
+  const timerColumns = "execution_id, path, fire_at"
+  const parts = `CASE WHEN json_valid(e.data) THEN json_extract(e.data, ${summaryPaths.map((key) => `'$.${key}'`).join(", ")}) END`
+  return {
+    schemaVersion: `SELECT value FROM ${p}holdfast_meta WHERE key = 'schema_version'`,
+    load: `SELECT data, version FROM ${p}executions WHERE id = ?`,
+    loadForEvent: `SELECT data, version, EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?) FROM ${p}executions WHERE id = ?`,
+    version: `SELECT version FROM ${p}executions WHERE id = ?`,
+    isProcessed: `SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?`,
+    first: guarded(first),
+    next: guarded(next),
+    insert: `INSERT INTO ${p}executions (id, definition_id, data, version) VALUES (?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET version = excluded.version WHERE ${p}executions.version = 1 AND json_extract(${p}executions.data, '$.${tokenKey}') = ?`,
+    swap: `UPDATE ${p}executions SET definition_id = ?, data = ?, version = ? WHERE id = ? AND (version = ? OR (version = ? AND json_extract(data, '$.${tokenKey}') = ?))`,
+    enqueue: `INSERT INTO ${p}outbox (target_id, event) SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE true ORDER BY key`,
+    pendingOutbox: `SELECT seq, target_id, event FROM ${p}outbox WHERE seq > ? ORDER BY seq LIMIT ?`,
+    ackOutbox: `DELETE FROM ${p}outbox WHERE seq = ?`,
+    pendingSpawns: `SELECT seq, parent_id, child_id, root_path, context FROM ${p}spawns WHERE seq > ? ORDER BY seq LIMIT ?`,
+    ackSpawn: `DELETE FROM ${p}spawns WHERE seq = ?`,
+    dueTimers: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at <= ? ORDER BY fire_at, execution_id, path LIMIT ?`,
+    dueTimersAfter: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?) ORDER BY fire_at, execution_id, path LIMIT ?`,
+    nextTimer: `SELECT ${timerColumns} FROM ${p}timers ORDER BY fire_at, execution_id, path LIMIT 1`,
+    deleteTimer: `DELETE FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ?`,
+    appendTrace: `INSERT INTO ${p}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ?`,
+    trimTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ?`,
+    readTrace: `SELECT idx, entry FROM ${p}trace WHERE execution_id = ? ORDER BY idx`,
+    purgeProcessed: `DELETE FROM ${p}processed_events WHERE execution_id = ? AND ${purgeGuard}`,
+    purgeTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND ${purgeGuard}`,
+    purgeTimers: `DELETE FROM ${p}timers WHERE execution_id = ? AND ${purgeGuard}`,
+    purgeOutbox: `DELETE FROM ${p}outbox WHERE target_id = ? AND ${purgeGuard}`,
+    purgeSpawns: `DELETE FROM ${p}spawns WHERE parent_id = ? AND ${purgeGuard}`,
+    purge: `DELETE FROM ${p}executions WHERE id = ? AND version = ?`,
+    ids: `SELECT id FROM ${p}executions WHERE id >= ? ORDER BY id`,
+    idsBelow: `SELECT id FROM ${p}executions WHERE id >= ? AND id < ? ORDER BY id`,
+    publishDefinition: `INSERT OR IGNORE INTO ${p}definitions (definition_id, version, digest, source, published_at) VALUES (?, ?, ?, ?, ?)`,
+    loadDefinition: `SELECT definition_id, version, digest, source, published_at FROM ${p}definitions WHERE definition_id = ? AND version = ?`,
+    loadLatestDefinition: `SELECT definition_id, version, digest, source, published_at FROM ${p}definitions WHERE definition_id = ? ORDER BY version DESC LIMIT 1`,
+    /** The text of a listing, by the shape of its filter. */
+    list: listings(p, parts)
+  }
+}
+
+export type Sql = ReturnType<typeof makeSql>
+
+/** The shape of a listing's filter; its text depends on nothing else. */
+export interface ListShape {
+  readonly definition: boolean
+  readonly statuses: number
+  readonly rootsOnly: boolean
+}
+
+/**
+ * Each status is a walk of its own along an index in the order of ids, bounded by the page's size; merging these keeps the cost of a page
+ * the same wherever it begins and however many rows there are. A single walk with `status IN (...)` would sort all of them.
+ */
+const listings = (p: string, parts: string) => {
+  const texts = new Map<string, string>()
+  const build = (shape: ListShape): string => {
+    const conditions = [
+      ...(shape.definition ? ["definition_id = ?"] : []),
+      ...(shape.statuses > 0 ? ["status = ?"] : []),
+      ...(shape.rootsOnly ? ["parent_id IS NULL"] : []),
+      "id > ?"
+    ]
+    const walk = `SELECT id FROM ${p}holdfast_listing WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`
+    const walks = Array.from({ length: Math.max(1, shape.statuses) }, () => `SELECT id FROM (${walk})`)
+    return `SELECT e.id, e.definition_id, e.version, ${parts} FROM (SELECT id FROM (${walks.join(" UNION ALL ")}) ORDER BY id LIMIT ?) AS page CROSS JOIN ${p}executions AS e ON e.id = page.id ORDER BY page.id`
+  }
+  return (shape: ListShape): string => {
+    const key = `${shape.definition} ${shape.statuses} ${shape.rootsOnly}`
+    const known = texts.get(key)
+    if (known !== undefined) return known
+    const text = build(shape)
+    texts.set(key, text)
+    return text
+  }
+}

@@ -1,0 +1,243 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Timer } from "../Commit.js"
+import type { Definition } from "../Definition.js"
+import type { Encoded, ExecutionStore } from "../ExecutionStore.js"
+import type { Call, Options, Param, SqlDriver } from "../SqlDriver.js"
+import { StoreCorrupt, type StoreError, StoreRejected } from "../StoreError.js"
+import * as codec from "./codec.js"
+import { wholeNumber } from "./input.js"
+import { emitsParam, makePlan, seqsOf } from "./plan.js"
+import { prefixEnd } from "./prefix.js"
+import { checkPrefix, ddl, schemaVersion } from "./schema.js"
+import { makeSql, type Sql } from "./sql.js"
+import { make as makeStore } from "./store.js"
+
+type Row = ReadonlyArray<unknown>
+
+/** Decodes the columns of a row that are keys and numbers; what is wrong with them names the row. */
+const decodeRow = <A>(call: Call, table: string, row: Row, decode: (row: Row) => A): Effect.Effect<A, StoreCorrupt> =>
+  Effect.try({
+    try: () => decode(row),
+    catch: (cause) =>
+      new StoreCorrupt({
+        operation: call.operation,
+        table,
+        key: row.slice(0, 2).map(String).join(" "),
+        problem: cause instanceof codec.Invalid ? codec.describe(cause) : String(cause)
+      })
+  })
+
+const timer = (row: Row): Timer => ({
+  executionId: codec.string(row[0], "execution_id"),
+  path: codec.string(row[1], "path"),
+  fireAt: codec.finite(row[2], "fire_at")
+})
+
+const definition = (row: Row): Definition => ({
+  definitionId: codec.string(row[0], "definition_id"),
+  version: codec.integer(row[1], "version"),
+  digest: codec.string(row[2], "digest"),
+  source: codec.string(row[3], "source"),
+  publishedAt: codec.nullable(codec.finite)(row[4], "published_at")
+})
+
+const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => {
+  const query = (call: Call, sql: string, ...params: ReadonlyArray<Param>) => driver.query(call, { sql, params })
+  const first = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
+    Effect.map(query(call, sql, ...params), (rows) => Option.fromNullable(rows[0]))
+  const write = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
+    Effect.map(driver.transaction(call, [{ sql, params }]), (results) => results[0])
+
+  return {
+    load: (id) =>
+      Effect.map(
+        first({ operation: "load", executionId: id }, sql.load, id),
+        Option.map((row) => ({ data: row[0], version: row[1] }))
+      ),
+
+    loadForEvent: (id, eventId) =>
+      Effect.map(
+        first({ operation: "loadForEvent", executionId: id }, sql.loadForEvent, id, eventId, id),
+        Option.map((row) => ({ data: row[0], version: row[1], processed: row[2] === 1 }))
+      ),
+
+    commit: (commit) =>
+      Effect.gen(function* () {
+        const call = { operation: "commit", executionId: commit.executionId }
+        const plan = makePlan(sql, traceMax, commit)
+        const results = yield* driver.transaction(call, plan.statements)
+        if (results.at(-1)?.changes === 1) {
+          return { _tag: "Applied" as const, seqs: seqsOf(results[plan.emits]) }
+        }
+        const found = yield* first(call, sql.version, commit.executionId)
+        return { _tag: "Conflict" as const, found: Option.map(found, (row) => Number(row[0])) }
+      }),
+
+    isProcessed: (id, eventId) =>
+      Effect.map(first({ operation: "isProcessed", executionId: id }, sql.isProcessed, id, eventId), Option.isSome),
+
+    list: ({ after = "", definitionId, limit, rootsOnly, status = [] }) => {
+      const call = { operation: "listExecutions" }
+      const definition = definitionId === undefined ? [] : [definitionId]
+      const walks = status.length === 0 ? [[]] : status.map((name) => [name])
+      const text = sql.list({ definition: definitionId !== undefined, statuses: status.length, rootsOnly })
+      const params = walks.flatMap((walk): ReadonlyArray<Param> => [...definition, ...walk, after, limit])
+      return Effect.flatMap(
+        query(call, text, ...params, limit),
+        Effect.forEach((row) =>
+          decodeRow(call, "executions", row, ([id, definitionId, version, parts]) => ({
+            id: codec.string(id, "id"),
+            definitionId: codec.string(definitionId, "definition_id"),
+            version: codec.integer(version, "version"),
+            parts
+          }))
+        )
+      )
+    },
+
+    enqueue: (emits) => Effect.map(write({ operation: "enqueue" }, sql.enqueue, emitsParam(emits)), seqsOf),
+
+    pendingOutbox: (after, limit) =>
+      Effect.map(query({ operation: "pendingOutbox" }, sql.pendingOutbox, after ?? 0, limit), (rows) =>
+        rows.map(([seq, targetId, event]) => ({ seq: Number(seq), targetId, event }))
+      ),
+
+    ackOutbox: (seq) => Effect.asVoid(write({ operation: "ackOutbox" }, sql.ackOutbox, seq)),
+
+    pendingSpawns: (after, limit) =>
+      Effect.map(query({ operation: "pendingSpawns" }, sql.pendingSpawns, after ?? 0, limit), (rows) =>
+        rows.map(([seq, parentId, childId, rootPath, context]) => ({
+          seq: Number(seq),
+          parentId,
+          childId,
+          rootPath,
+          context
+        }))
+      ),
+
+    ackSpawn: (seq) => Effect.asVoid(write({ operation: "ackSpawn" }, sql.ackSpawn, seq)),
+
+    dueTimers: (now, after, limit) => {
+      const call = { operation: "dueTimers" }
+      const rows =
+        after === undefined
+          ? query(call, sql.dueTimers, now, limit)
+          : query(call, sql.dueTimersAfter, now, after.fireAt, after.executionId, after.path, limit)
+      return Effect.flatMap(
+        rows,
+        Effect.forEach((row) => decodeRow(call, "timers", row, timer))
+      )
+    },
+
+    nextTimer: Effect.gen(function* () {
+      const call = { operation: "nextTimer" }
+      const row = yield* first(call, sql.nextTimer)
+      return Option.isNone(row) ? Option.none() : Option.some(yield* decodeRow(call, "timers", row.value, timer))
+    }),
+
+    deleteTimer: ({ executionId, fireAt, path }) =>
+      Effect.map(
+        write({ operation: "deleteTimer", executionId }, sql.deleteTimer, executionId, path, fireAt),
+        (result) => result?.changes === 1
+      ),
+
+    appendTrace: (executionId, entry) => {
+      const append = { sql: sql.appendTrace, params: [executionId, executionId, entry] }
+      const trim = { sql: sql.trimTrace, params: [executionId, executionId, traceMax] }
+      return Effect.asVoid(
+        driver.transaction({ operation: "appendTrace", executionId }, traceMax > 0 ? [append, trim] : [append])
+      )
+    },
+
+    readTrace: (executionId) =>
+      Effect.map(query({ operation: "readTrace", executionId }, sql.readTrace, executionId), (rows) =>
+        rows.map(([index, entry]) => ({ index: Number(index), entry }))
+      ),
+
+    purge: (id, expectedVersion) => {
+      const sweeps = [sql.purgeProcessed, sql.purgeTrace, sql.purgeTimers, sql.purgeOutbox, sql.purgeSpawns]
+      return Effect.map(
+        driver.transaction({ operation: "purge", executionId: id }, [
+          ...sweeps.map((sql) => ({ sql, params: [id, id, expectedVersion] })),
+          { sql: sql.purge, params: [id, expectedVersion] }
+        ]),
+        (results) => results.at(-1)?.changes === 1
+      )
+    },
+
+    idsWithPrefix: (prefix) => {
+      const call = { operation: "idsWithPrefix" }
+      const end = prefixEnd(prefix)
+      const rows = end === undefined ? query(call, sql.ids, prefix) : query(call, sql.idsBelow, prefix, end)
+      return Effect.map(rows, (rows) => rows.map(([id]) => String(id)))
+    },
+
+    publishDefinition: ({ definitionId, digest, publishedAt, source, version }) =>
+      Effect.asVoid(
+        write(
+          { operation: "publishDefinition" },
+          sql.publishDefinition,
+          definitionId,
+          version,
+          digest,
+          source,
+          publishedAt
+        )
+      ),
+
+    loadDefinition: (definitionId, version) =>
+      Effect.gen(function* () {
+        const call = { operation: "loadDefinition" }
+        const row =
+          version === undefined
+            ? yield* first(call, sql.loadLatestDefinition, definitionId)
+            : yield* first(call, sql.loadDefinition, definitionId, version)
+        return Option.isNone(row)
+          ? Option.none()
+          : Option.some(yield* decodeRow(call, "definitions", row.value, definition))
+      })
+  }
+}
+
+const refuseOpen = (reason: "invalid-input" | "schema", path: string, detail: string): StoreRejected =>
+  new StoreRejected({ operation: "open", reason, path, detail })
+
+/** Makes what is missing of the schema; a database that has it all is only read, so that opening it waits for no writer. */
+const openSchema = (driver: SqlDriver, sql: Sql, prefix: string, createSchema: boolean) =>
+  Effect.gen(function* () {
+    const call = { operation: "open" }
+    const read = Effect.map(driver.query(call, { sql: sql.schemaVersion, params: [] }), (rows) => rows[0]?.[0])
+    const missing = createSchema
+      ? Effect.zipRight(
+          driver.transaction(
+            call,
+            ddl(prefix).map((sql) => ({ sql, params: [] }))
+          ),
+          read
+        )
+      : Effect.fail(refuseOpen("schema", "createSchema", "the tables are missing and are not to be created"))
+    // Whether the tables are there shows only in asking: rqlite and libSQL have no other way in common.
+    const stored = yield* Effect.catchIf(
+      read,
+      (error) => error._tag === "StoreRejected" && error.reason === "sql",
+      () => missing
+    )
+    const version = stored === undefined ? yield* missing : stored
+    if (version !== String(schemaVersion)) {
+      const detail = `the database's schema has version ${String(version)}, this library knows version ${schemaVersion}`
+      return yield* refuseOpen("schema", "schema_version", detail)
+    }
+  })
+
+/** @internal */
+export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<ExecutionStore, StoreError> =>
+  Effect.gen(function* () {
+    const prefix = yield* checkPrefix(options.prefix ?? "harel_")
+    const traceMax = options.traceMax ?? 200
+    const problem = wholeNumber(traceMax, 0, Number.MAX_SAFE_INTEGER)
+    if (problem !== undefined) return yield* refuseOpen("invalid-input", "traceMax", problem)
+    const sql = makeSql(prefix)
+    yield* openSchema(driver, sql, prefix, options.createSchema ?? true)
+    return makeStore(makeEncoded(driver, sql, traceMax), options)
+  })

@@ -1,0 +1,19 @@
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+
+const src = fileURLToPath(new URL("./src", import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^holdfast$/, replacement: `${src}/index.ts` },
+      { find: /^holdfast\/(.+)$/, replacement: `${src}/$1.ts` }
+    ]
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    reporters: [["default", { summary: false }]]
+  }
+})

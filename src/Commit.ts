@@ -8,6 +8,7 @@ import { Event } from "./Event.js"
 import type { Execution } from "./Execution.js"
 import { schemaFromCodec } from "./internal/codec.js"
 import * as codec from "./internal/commitCodec.js"
+import { parsePython } from "./internal/json.js"
 import { JsonObject } from "./Json.js"
 
 /**
@@ -113,7 +114,8 @@ export const TraceStep = Schema.Struct({
 export const TraceStepFromText: Schema.Schema<TraceStep, string> = schemaFromCodec(
   TraceStep,
   codec.traceStep,
-  "TraceStepFromText"
+  "TraceStepFromText",
+  parsePython
 )
 
 /**

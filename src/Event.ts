@@ -90,6 +90,15 @@ export const make = (options: {
 })
 
 /**
+ * The event that begins an execution, with the stable id `start:<execution>`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const start = (executionId: string, data?: JsonObject): Event =>
+  make({ id: `start:${executionId}`, kind: WellKnownKind.Start, ...(data === undefined ? undefined : { data }) })
+
+/**
  * The id of the event that a timer fires: `timeout:<execution>:<path>:<fire_at>`, the number as Python prints a float, so that two
  * sweepers, in whatever language, make the same id for the same timer.
  *

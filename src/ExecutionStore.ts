@@ -152,6 +152,9 @@ export interface ExecutionStore {
   /** The timer that is due next, or the one most overdue. */
   readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
 
+  /** Whether the timer is still armed for exactly this `fireAt`. */
+  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
+
   /** Removes the timer where it is still armed for exactly this `fireAt`; false where it is not. */
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
 
@@ -249,15 +252,15 @@ export interface EncodedExecution {
 
 /**
  * The rows of a listing as a backend gives them. `parts` is the JSON text of an array of the row's `status`, `outcome`, `active_path`,
- * `parent_id` and `finished_at`, or null where the row's data is not JSON.
+ * `parent_id` and `finished_at`, or null where the row's data is not a JSON object.
  *
  * @since 0.1.0
  * @category encoded
  */
 export interface EncodedSummary {
-  readonly id: string
-  readonly definitionId: string
-  readonly version: number
+  readonly id: unknown
+  readonly definitionId: unknown
+  readonly version: unknown
   readonly parts: unknown
 }
 
@@ -312,6 +315,7 @@ export interface Encoded {
     limit: number
   ) => Effect.Effect<ReadonlyArray<Timer>, StoreError>
   readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
+  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
   readonly appendTrace: (executionId: string, entry: string) => Effect.Effect<void, StoreError>
   readonly readTrace: (

@@ -7,10 +7,11 @@ import * as Schema from "effect/Schema"
 
 /**
  * A JSON object. Its values are what JSON can carry: null, booleans, finite numbers, `bigint` for integers that a double cannot hold,
- * well-formed strings, arrays and plain objects, nested at most 190 levels. A store refuses anything else and names its path; a key
- * whose value is `undefined` counts as absent.
+ * well-formed strings, arrays and plain objects. The stored row that it is a part of nests at most 190 levels, the row itself and the
+ * object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
  *
- * Integers beyond 2^53 are read as `bigint` and keep every digit. A float without a fraction (`1.0`) is read and written as `1`.
+ * Integers beyond 2^53 are read as `bigint` and keep every digit; a `bigint` below is read as a number. A float without a fraction (`1.0`)
+ * is read and written as `1`, negative zero as `0`.
  *
  * @since 0.1.0
  * @category models
@@ -25,5 +26,9 @@ export interface JsonObject {
  */
 export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(
   (u): u is JsonObject => typeof u === "object" && u !== null && !Array.isArray(u),
-  { identifier: "JsonObject", description: "a JSON object" }
+  {
+    identifier: "JsonObject",
+    description: "a JSON object",
+    arbitrary: () => (fc) => fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { noNullPrototype: true })
+  }
 )

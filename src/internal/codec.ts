@@ -1,3 +1,4 @@
+import * as Arbitrary from "effect/Arbitrary"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -10,7 +11,8 @@ import * as json from "./json.js"
  */
 export interface Codec<A> {
   readonly decode: (u: unknown, path: string) => A
-  readonly encode: (value: A) => JsonObject
+  /** Throws {@link Invalid} where the value cannot be put into a row. */
+  readonly encode: (value: A, path: string) => JsonObject
 }
 
 /** What a decoder throws; it never leaves this package. */
@@ -119,11 +121,18 @@ export const rest = (row: JsonObject, known: ReadonlySet<string>): JsonObject =>
   return unknown.length === 0 ? none : Object.fromEntries(unknown.map((key) => [key, row[key]]))
 }
 
+/** The unknown keys of a row to be written. One that the model knows would be lost beside the model's own. */
+export const extra = (extra: JsonObject, known: ReadonlySet<string>, path: string): JsonObject => {
+  const taken = Object.keys(extra).find((key) => known.has(key))
+  if (taken === undefined) return extra
+  throw new Invalid(join(join(path, "extra"), taken), "is a key of the stored row itself, which extra cannot hold")
+}
+
 /** The value that a text holds, or what is wrong with it. */
 export const fromText = <A>(
   codec: Codec<A>,
   text: unknown,
-  parse: (text: string) => unknown = json.parse
+  parse: (text: string) => unknown
 ): Either.Either<A, Invalid> => {
   if (typeof text !== "string") return Either.left(new Invalid("", `expected a text, found ${show(text)}`))
   try {
@@ -137,7 +146,7 @@ export const fromText = <A>(
 /** The text of a value, or the part of it that cannot be stored. */
 export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<string, Invalid> => {
   try {
-    const row = codec.encode(value)
+    const row = codec.encode(value, path)
     const text = json.stringify(row, path)
     if (Either.isLeft(text)) return Either.left(new Invalid(text.left.path, text.left.problem))
     codec.decode(row, path)
@@ -152,16 +161,31 @@ export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<s
 export const describe = (invalid: Invalid): string =>
   invalid.path === "" ? invalid.problem : `${invalid.path}: ${invalid.problem}`
 
+/** The model's values themselves. A `Struct` copies what it checks, and its copies lose a key that is named `__proto__`. */
+const uncopied = <A>(model: Schema.Schema<A>): Schema.Schema<A> => {
+  const is = Schema.is(model)
+  const check = ParseResult.validateEither(model)
+  return Schema.declare(
+    [],
+    {
+      decode: () => (u, options) => (is(u) ? Either.right(u) : check(u, options)),
+      encode: () => (u, options) => (is(u) ? Either.right(u) : check(u, options))
+    },
+    { arbitrary: () => Arbitrary.makeLazy(model) }
+  )
+}
+
 /** A public schema from text to model, on a codec. */
 export const schemaFromCodec = <A>(
   model: Schema.Schema<A>,
   codec: Codec<A>,
-  identifier: string
+  identifier: string,
+  parse: (text: string) => unknown = json.parse
 ): Schema.Schema<A, string> =>
-  Schema.transformOrFail(Schema.String, model, {
+  Schema.transformOrFail(Schema.String, uncopied(model), {
     strict: true,
     decode: (text, _, ast) =>
-      Either.mapLeft(fromText(codec, text), (invalid) => new ParseResult.Type(ast, text, describe(invalid))),
+      Either.mapLeft(fromText(codec, text, parse), (invalid) => new ParseResult.Type(ast, text, describe(invalid))),
     encode: (value, _, ast) =>
       Either.mapLeft(toText(codec, value), (invalid) => new ParseResult.Type(ast, value, describe(invalid)))
   }).annotations({ identifier })

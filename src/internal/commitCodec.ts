@@ -32,7 +32,7 @@ export const traceStep: codec.Codec<TraceStep> = {
       extra: codec.rest(row, traceKeys)
     }
   },
-  encode: (step) => ({
+  encode: (step, path) => ({
     event_kind: step.eventKind,
     event_data: step.eventData,
     from_path: step.fromPath,
@@ -41,6 +41,6 @@ export const traceStep: codec.Codec<TraceStep> = {
     context_out: step.contextOut,
     timestamp: step.timestamp,
     ...(step.assigned === undefined ? undefined : { assigned: step.assigned }),
-    ...codec.rest(step.extra, traceKeys)
+    ...codec.extra(step.extra, traceKeys, path)
   })
 }

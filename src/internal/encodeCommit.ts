@@ -1,5 +1,5 @@
 import * as Either from "effect/Either"
-import type { Commit, Emit, Spawn, TimerOp } from "../Commit.js"
+import type { Ack, Commit, Emit, Spawn, TimerOp } from "../Commit.js"
 import type { Execution } from "../Execution.js"
 import type { EncodedCommit, EncodedEmit } from "../ExecutionStore.js"
 import type { StoreRejected } from "../StoreError.js"
@@ -45,7 +45,8 @@ const encodeTimers = (
     const armed: Array<EncodedCommit["armed"][number]> = []
     const cancelled: Array<string> = []
     for (const op of last.values()) {
-      if (op._tag === "Schedule") armed.push({ path: op.path, fireAt: op.fireAt })
+      // a negative zero would not survive JSON, and it is the same time
+      if (op._tag === "Schedule") armed.push({ path: op.path, fireAt: op.fireAt === 0 ? 0 : op.fireAt })
       else cancelled.push(op.path)
     }
     return { armed, cancelled }
@@ -68,6 +69,11 @@ const encodeSpawns = (
     )
   )
 
+const checkAck = (call: input.Call, checks: input.Checks, ack: Ack): Result<void> =>
+  ack._tag === "Timer"
+    ? input.timer(call, checks, ack, "ack")
+    : input.refuse(call, "ack.seq", input.wholeNumber(ack.seq, 0, Number.MAX_SAFE_INTEGER))
+
 /** `before` is the execution as the caller has it, `after` the same one stamped and a version on. */
 export const encodeCommit = (
   call: input.Call,
@@ -81,10 +87,14 @@ export const encodeCommit = (
     yield* input.refuse(call, "id", checks.id(before.id))
     yield* input.refuse(call, "definitionId", checks.id(before.definitionId))
     yield* input.refuse(call, "version", input.wholeNumber(before.version, 0, Number.MAX_SAFE_INTEGER - 1))
+    if (commit.ack !== undefined) yield* checkAck(call, checks, commit.ack)
     if (commit.processed !== undefined) yield* input.refuse(call, "processed", checks.id(commit.processed))
     const withToken: codec.Codec<Execution> = {
       decode: executionCodec.execution.decode,
-      encode: (execution) => ({ ...executionCodec.execution.encode(execution), [executionCodec.tokenKey]: token })
+      encode: (execution, path) => ({
+        ...executionCodec.execution.encode(execution, path),
+        [executionCodec.tokenKey]: token
+      })
     }
     return {
       executionId: before.id,

@@ -24,13 +24,13 @@ export const event: codec.Codec<Event> = {
       extra: codec.rest(row, keys)
     }
   },
-  encode: (event) => ({
+  encode: (event, path) => ({
     id: event.id,
     kind: event.kind,
     created_time: event.createdTime,
     received_time: event.receivedTime,
     data: event.data,
-    ...codec.rest(event.extra, keys)
+    ...codec.extra(event.extra, keys, path)
   })
 }
 

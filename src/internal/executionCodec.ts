@@ -26,14 +26,14 @@ const child: codec.Codec<ChildState> = {
       extra: codec.rest(row, childKeys)
     }
   },
-  encode: (child) => ({
+  encode: (child, path) => ({
     root_path: child.rootPath,
     finished: child.finished,
     outcome: child.outcome,
     result: child.result,
     submachine: child.submachine,
     key: child.key,
-    ...codec.rest(child.extra, childKeys)
+    ...codec.extra(child.extra, childKeys, path)
   })
 }
 
@@ -109,7 +109,7 @@ export const execution: codec.Codec<Execution> = {
       extra: codec.rest(row, keys)
     }
   },
-  encode: (execution) => ({
+  encode: (execution, path) => ({
     id: execution.id,
     definition_id: execution.definitionId,
     definition_fqn: execution.definitionFqn,
@@ -125,33 +125,35 @@ export const execution: codec.Codec<Execution> = {
     priority: execution.priority,
     parent_id: execution.parentId,
     child_id: execution.childId,
-    deferred: execution.deferred.map(event.encode),
-    children: Object.fromEntries(Object.entries(execution.children).map(([id, state]) => [id, child.encode(state)])),
+    deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
+    children: Object.fromEntries(
+      Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, `children.${id}`)])
+    ),
     invoke_seq: execution.invokeSeq,
     created_at: execution.createdAt,
     updated_at: execution.updatedAt,
     finished_at: execution.finishedAt,
     expires_at: execution.expiresAt,
-    ...codec.rest(execution.extra, keys)
+    ...codec.extra(execution.extra, keys, path)
   })
 }
 
 /** The parts of a row that a listing shows, in the order in which the listing's SQL takes them from `data`. */
 export const summaryPaths = ["status", "outcome", "active_path", "parent_id", "finished_at"] as const
 
-/** A line of a listing from its two columns and the parts of `data`. */
+/** A line of a listing from its three columns and the parts of `data`. */
 export const summary = (
-  id: string,
-  definitionId: string,
-  storedVersion: number,
+  id: unknown,
+  definitionId: unknown,
+  storedVersion: unknown,
   parts: ReadonlyArray<unknown>
 ): ExecutionSummary => ({
-  id,
-  definitionId,
+  id: string(id, "id"),
+  definitionId: string(definitionId, "definition_id"),
   status: status(parts[0] ?? "PENDING", "status"),
   outcome: codec.nullable(string)(parts[1] ?? null, "outcome"),
   activePath: codec.nullable(string)(parts[2] ?? null, "active_path"),
-  version: storedVersion,
+  version: integer(storedVersion, "version"),
   parentId: codec.nullable(string)(parts[3] ?? null, "parent_id"),
   finishedAt: codec.nullable(finite)(parts[4] ?? null, "finished_at")
 })

@@ -1,4 +1,5 @@
 import * as Either from "effect/Either"
+import type { Timer } from "../Commit.js"
 import { StoreRejected } from "../StoreError.js"
 import type { Invalid } from "./codec.js"
 
@@ -11,7 +12,9 @@ export interface Call {
 export const rejected = (call: Call, path: string, detail: string): StoreRejected =>
   new StoreRejected({
     operation: call.operation,
-    ...(call.executionId === undefined ? undefined : { executionId: call.executionId.slice(0, 200).toWellFormed() }),
+    ...(call.executionId === undefined
+      ? undefined
+      : { executionId: String(call.executionId).slice(0, 200).toWellFormed() }),
     reason: "invalid-input",
     ...(path === "" ? undefined : { path }),
     detail
@@ -44,12 +47,16 @@ export interface Checks {
   readonly id: (value: unknown) => string | undefined
 }
 
+/** What is wrong with a text of any length, or nothing. */
+export const wellFormed = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return `expected a string, found ${value === null ? "null" : typeof value}`
+  return value.isWellFormed() ? undefined : "a string with a lone surrogate is not Unicode"
+}
+
 export const makeChecks = (maxIdBytes: number): Checks => {
-  const text: Checks["text"] = (value) => {
-    if (typeof value !== "string") return `expected a string, found ${value === null ? "null" : typeof value}`
-    if (!value.isWellFormed()) return "a string with a lone surrogate is not Unicode"
-    return exceeds(value, maxIdBytes) ? `longer than ${maxIdBytes} bytes` : undefined
-  }
+  const text: Checks["text"] = (value) =>
+    wellFormed(value) ??
+    (typeof value === "string" && exceeds(value, maxIdBytes) ? `longer than ${maxIdBytes} bytes` : undefined)
   return { text, id: (value) => (value === "" ? "must not be empty" : text(value)) }
 }
 
@@ -59,16 +66,30 @@ export const wholeNumber = (value: unknown, least: number, most: number): string
     ? undefined
     : `expected a whole number of ${least} to ${most}, found ${String(value)}`
 
+/** What is wrong with a number of seconds, or nothing. */
+export const finite = (value: unknown): string | undefined =>
+  typeof value === "number" && Number.isFinite(value)
+    ? undefined
+    : `expected finite seconds since the epoch, found ${String(value)}`
+
 /**
  * What is wrong with the time at which a timer is to fire, or nothing. The bounds are those within which a plan can carry every double to
  * SQL exactly; see `splitDouble`.
  */
 export const fireAt = (value: unknown): string | undefined => {
-  if (typeof value !== "number" || !Number.isFinite(value)) {
-    return `expected finite seconds since the epoch, found ${String(value)}`
-  }
+  if (typeof value !== "number" || !Number.isFinite(value)) return finite(value)
   const magnitude = Math.abs(value)
   return magnitude === 0 || (magnitude >= 2 ** -10 && magnitude <= 2 ** 53)
     ? undefined
     : `expected seconds since the epoch, 0 or 2^-10 to 2^53 in magnitude, found ${value}`
+}
+
+/** Checks a timer that names an armed one, which another program may have armed for any finite time. */
+export const timer = (call: Call, checks: Checks, timer: Timer, path: string): Either.Either<void, StoreRejected> => {
+  const at = (key: string): string => (path === "" ? key : `${path}.${key}`)
+  return Either.gen(function* () {
+    yield* refuse(call, at("executionId"), checks.id(timer.executionId))
+    yield* refuse(call, at("path"), checks.text(timer.path))
+    yield* refuse(call, at("fireAt"), finite(timer.fireAt))
+  })
 }

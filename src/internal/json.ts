@@ -38,62 +38,96 @@ export interface Unserializable {
   readonly problem: string
 }
 
-const at = (path: string, key: string): string =>
-  /^[A-Za-z_$][\w$]*$/.test(key) ? (path === "" ? key : `${path}.${key}`) : `${path}[${JSON.stringify(key)}]`
+const at = (path: string, key: string | number): string => {
+  if (typeof key === "number") return `${path}[${key}]`
+  if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`
+  return path === "" ? key : `${path}.${key}`
+}
+
+/** What was found, and the way to it from the leaf up: a path is put together only where there is something to report. */
+interface Found {
+  readonly keys: Array<string | number>
+  readonly problem: string
+}
 
 /**
  * The JSON text of a value, or the first part of it that JSON cannot carry. Unlike `JSON.stringify` it changes nothing silently: what
- * would be dropped, coerced or turned into null is refused. A key whose value is `undefined` counts as absent.
+ * would be dropped, coerced or turned into null is refused. A key whose value is `undefined` counts as absent, negative zero is zero.
  */
 export const stringify = (value: unknown, path = ""): Either.Either<string, Unserializable> => {
   const ancestors = new Set<object>()
   let hasBigInt = false
-  const refuse = (where: string, problem: string): Unserializable => ({ path: where, problem })
-  const check = (u: unknown, where: string): Unserializable | undefined => {
-    if (u === null || typeof u === "boolean") return undefined
-    if (typeof u === "string")
-      return u.isWellFormed() ? undefined : refuse(where, "a string with a lone surrogate is not Unicode")
-    if (typeof u === "number") return Number.isFinite(u) ? undefined : refuse(where, `${u} is not a JSON number`)
-    if (typeof u === "bigint") {
-      hasBigInt = true
-      return undefined
+  const found = (problem: string): Found => ({ keys: [], problem })
+  const check = (u: unknown): Found | undefined => {
+    switch (typeof u) {
+      case "boolean":
+        return undefined
+      case "string":
+        return u.isWellFormed() ? undefined : found("a string with a lone surrogate is not Unicode")
+      case "number":
+        return Number.isFinite(u) ? undefined : found(`${u} is not a JSON number`)
+      case "bigint":
+        hasBigInt = true
+        return undefined
+      case "object":
+        return u === null ? undefined : checkParts(u)
+      case "undefined":
+        return found("JSON cannot carry undefined")
+      default:
+        return found(`JSON cannot carry a ${typeof u}`)
     }
-    if (typeof u !== "object")
-      return refuse(where, `JSON cannot carry ${u === undefined ? "undefined" : `a ${typeof u}`}`)
-    if (ancestors.has(u)) return refuse(where, "JSON cannot carry a cycle")
-    if (ancestors.size === maxDepth) return refuse(where, `more than ${maxDepth} levels deep`)
-    ancestors.add(u)
-    const problem = Array.isArray(u) ? checkArray(u, where) : checkObject(u, where)
-    ancestors.delete(u)
+  }
+  const checkParts = (whole: object): Found | undefined => {
+    if (ancestors.has(whole)) return found("JSON cannot carry a cycle")
+    if (ancestors.size === maxDepth) return found(`more than ${maxDepth} levels deep`)
+    ancestors.add(whole)
+    const problem = Array.isArray(whole) ? checkArray(whole) : checkObject(whole)
+    ancestors.delete(whole)
     return problem
   }
-  const checkArray = (values: ReadonlyArray<unknown>, where: string): Unserializable | undefined => {
+  const within = (key: string | number, part: unknown): Found | undefined => {
+    const problem = check(part)
+    problem?.keys.push(key)
+    return problem
+  }
+  const checkArray = (values: ReadonlyArray<unknown>): Found | undefined => {
+    if (hasToJSON(values)) return found("an array with a toJSON method is not plain data; convert it first")
     for (let i = 0; i < values.length; i++) {
-      const problem = check(values[i], `${where}[${i}]`)
+      const problem = within(i, values[i])
       if (problem !== undefined) return problem
     }
     return undefined
   }
-  const checkObject = (record: object, where: string): Unserializable | undefined => {
+  const checkObject = (record: object): Found | undefined => {
     const prototype: unknown = Object.getPrototypeOf(record)
     if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
-      return refuse(where, `JSON cannot carry ${describe(record)}; convert it to a plain object first`)
+      return found(`JSON cannot carry ${describe(record)}; convert it to a plain object first`)
     }
-    if ("toJSON" in record && typeof record.toJSON === "function") {
-      return refuse(where, "an object with a toJSON method is not plain data; convert it first")
-    }
+    if (hasToJSON(record)) return found("an object with a toJSON method is not plain data; convert it first")
+    if (Object.getOwnPropertySymbols(record).length > 0) return found("JSON cannot carry a key that is a symbol")
     for (const [key, member] of Object.entries(record)) {
       if (member === undefined) continue
-      if (!key.isWellFormed()) return refuse(at(where, key), "a key with a lone surrogate is not Unicode")
-      const problem = check(member, at(where, key))
+      if (!key.isWellFormed()) return { keys: [key], problem: "a key with a lone surrogate is not Unicode" }
+      const problem = within(key, member)
       if (problem !== undefined) return problem
     }
     return undefined
   }
-  const problem = check(value, path)
-  if (problem !== undefined) return Either.left(problem)
-  const text = hasBigInt ? Lossless.stringify(value) : JSON.stringify(value)
-  return text === undefined ? Either.left(refuse(path, "JSON cannot carry undefined")) : Either.right(text)
+  const problem = check(value)
+  return problem === undefined
+    ? Either.right(hasBigInt ? write(value) : JSON.stringify(value))
+    : Either.left({ path: problem.keys.reduceRight(at, path), problem: problem.problem })
+}
+
+const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function"
+
+/** `JSON.stringify` of what has been checked, with the digits of a `bigint`. */
+const write = (u: unknown): string => {
+  if (typeof u === "bigint") return String(u)
+  if (typeof u !== "object" || u === null) return JSON.stringify(u)
+  if (Array.isArray(u)) return `[${u.map(write).join(",")}]`
+  const members = Object.entries(u).filter(([, member]) => member !== undefined)
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${write(member)}`).join(",")}}`
 }
 
 const describe = (value: object): string => {

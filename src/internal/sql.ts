@@ -1,3 +1,4 @@
+import type { Statement } from "../SqlDriver.js"
 import { summaryPaths, tokenKey } from "./executionCodec.js"
 
 /**
@@ -24,8 +25,12 @@ export const makeSql = (p: string) => {
   })
   // Purging sweeps the leftovers of an execution that is gone; one at another version is left alone.
   const purgeGuard = `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version <> ?)`
+  // Elsewhere a timer may be armed for an infinite time; here it fires never.
   const timerColumns = "execution_id, path, fire_at"
-  const parts = `CASE WHEN json_valid(e.data) THEN json_extract(e.data, ${summaryPaths.map((key) => `'$.${key}'`).join(", ")}) END`
+  const parts = `CASE WHEN json_valid(e.data) AND json_type(e.data) = 'object' THEN json_extract(e.data, ${summaryPaths.map((key) => `'$.${key}'`).join(", ")}) END`
+  // A row of another program need not be JSON: that must not make a lost swap a failing one.
+  const token = (data: string): string =>
+    `CASE WHEN json_valid(${data}) THEN json_extract(${data}, '$.${tokenKey}') END`
   return {
     schemaVersion: `SELECT value FROM ${p}holdfast_meta WHERE key = 'schema_version'`,
     load: `SELECT data, version FROM ${p}executions WHERE id = ?`,
@@ -34,16 +39,17 @@ export const makeSql = (p: string) => {
     isProcessed: `SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?`,
     first: guarded(first),
     next: guarded(next),
-    insert: `INSERT INTO ${p}executions (id, definition_id, data, version) VALUES (?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET version = excluded.version WHERE ${p}executions.version = 1 AND json_extract(${p}executions.data, '$.${tokenKey}') = ?`,
-    swap: `UPDATE ${p}executions SET definition_id = ?, data = ?, version = ? WHERE id = ? AND (version = ? OR (version = ? AND json_extract(data, '$.${tokenKey}') = ?))`,
+    insert: `INSERT INTO ${p}executions (id, definition_id, data, version) VALUES (?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET version = excluded.version WHERE ${p}executions.version = 1 AND ${token(`${p}executions.data`)} = ?`,
+    swap: `UPDATE ${p}executions SET definition_id = ?, data = ?, version = ? WHERE id = ? AND (version = ? OR (version = ? AND ${token("data")} = ?))`,
     enqueue: `INSERT INTO ${p}outbox (target_id, event) SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE true ORDER BY key`,
     pendingOutbox: `SELECT seq, target_id, event FROM ${p}outbox WHERE seq > ? ORDER BY seq LIMIT ?`,
     ackOutbox: `DELETE FROM ${p}outbox WHERE seq = ?`,
     pendingSpawns: `SELECT seq, parent_id, child_id, root_path, context FROM ${p}spawns WHERE seq > ? ORDER BY seq LIMIT ?`,
     ackSpawn: `DELETE FROM ${p}spawns WHERE seq = ?`,
-    dueTimers: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at <= ? ORDER BY fire_at, execution_id, path LIMIT ?`,
+    dueTimers: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at > -9e999 AND fire_at <= ? ORDER BY fire_at, execution_id, path LIMIT ?`,
     dueTimersAfter: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?) ORDER BY fire_at, execution_id, path LIMIT ?`,
-    nextTimer: `SELECT ${timerColumns} FROM ${p}timers ORDER BY fire_at, execution_id, path LIMIT 1`,
+    nextTimer: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at > -9e999 AND fire_at < 9e999 AND typeof(execution_id) = 'text' AND typeof(path) = 'text' ORDER BY fire_at, execution_id, path LIMIT 1`,
+    isArmed: `SELECT 1 FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ?`,
     deleteTimer: `DELETE FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ?`,
     appendTrace: `INSERT INTO ${p}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ?`,
     trimTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ?`,
@@ -59,43 +65,47 @@ export const makeSql = (p: string) => {
     publishDefinition: `INSERT OR IGNORE INTO ${p}definitions (definition_id, version, digest, source, published_at) VALUES (?, ?, ?, ?, ?)`,
     loadDefinition: `SELECT definition_id, version, digest, source, published_at FROM ${p}definitions WHERE definition_id = ? AND version = ?`,
     loadLatestDefinition: `SELECT definition_id, version, digest, source, published_at FROM ${p}definitions WHERE definition_id = ? ORDER BY version DESC LIMIT 1`,
-    /** The text of a listing, by the shape of its filter. */
     list: listings(p, parts)
   }
 }
 
 export type Sql = ReturnType<typeof makeSql>
 
-/** The shape of a listing's filter; its text depends on nothing else. */
-export interface ListShape {
-  readonly definition: boolean
-  readonly statuses: number
+/** What a listing selects; no status is any status. */
+export interface ListFilter {
+  readonly definitionId: string | undefined
+  readonly status: ReadonlyArray<string>
   readonly rootsOnly: boolean
+  readonly after: string
+  readonly limit: number
 }
 
 /**
- * Each status is a walk of its own along an index in the order of ids, bounded by the page's size; merging these keeps the cost of a page
- * the same wherever it begins and however many rows there are. A single walk with `status IN (...)` would sort all of them.
+ * Each status is a walk of its own along an index in the order of ids, bounded by the page's size; so is each of those with and those
+ * without a parent, where the index tells them apart. Merging the walks keeps the cost of a page the same wherever it begins and however
+ * many rows there are: a single walk with `status IN (...)` would sort all of them, one that looks at each row's parent would pass over
+ * all children. A text depends on the filter's shape alone.
  */
 const listings = (p: string, parts: string) => {
   const texts = new Map<string, string>()
-  const build = (shape: ListShape): string => {
-    const conditions = [
-      ...(shape.definition ? ["definition_id = ?"] : []),
-      ...(shape.statuses > 0 ? ["status = ?"] : []),
-      ...(shape.rootsOnly ? ["parent_id IS NULL"] : []),
-      "id > ?"
-    ]
-    const walk = `SELECT id FROM ${p}holdfast_listing WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`
-    const walks = Array.from({ length: Math.max(1, shape.statuses) }, () => `SELECT id FROM (${walk})`)
-    return `SELECT e.id, e.definition_id, e.version, ${parts} FROM (SELECT id FROM (${walks.join(" UNION ALL ")}) ORDER BY id LIMIT ?) AS page CROSS JOIN ${p}executions AS e ON e.id = page.id ORDER BY page.id`
+  const build = (walks: ReadonlyArray<string>): string => {
+    const ids = walks.map(
+      (condition) => `SELECT id FROM (SELECT id FROM ${p}holdfast_listing WHERE ${condition}id > ? ORDER BY id LIMIT ?)`
+    )
+    return `SELECT e.id, e.definition_id, e.version, ${parts} FROM (SELECT id FROM (${ids.join(" UNION ALL ")}) ORDER BY id LIMIT ?) AS page CROSS JOIN ${p}executions AS e ON e.id = page.id ORDER BY page.id`
   }
-  return (shape: ListShape): string => {
-    const key = `${shape.definition} ${shape.statuses} ${shape.rootsOnly}`
-    const known = texts.get(key)
-    if (known !== undefined) return known
-    const text = build(shape)
-    texts.set(key, text)
-    return text
+  return ({ after, definitionId, limit, rootsOnly, status }: ListFilter): Statement => {
+    const definition = definitionId === undefined ? [] : [definitionId]
+    const statuses = status.length === 0 ? [[]] : status.map((name) => [name])
+    const filter = `${definitionId === undefined ? "" : "definition_id = ? AND "}${status.length === 0 ? "" : "status = ? AND "}`
+    const all = rootsOnly ? ["parent_id IS NULL AND "] : [""]
+    const roots = filter === "" ? all : rootsOnly ? ["root = 1 AND "] : ["root = 0 AND ", "root = 1 AND "]
+    const walks = statuses.flatMap((name) =>
+      roots.map((root) => ({ condition: filter + root, params: [...definition, ...name, after, limit] }))
+    )
+    const shape = `${walks.length} ${filter}${rootsOnly}`
+    const sql = texts.get(shape) ?? build(walks.map((walk) => walk.condition))
+    texts.set(shape, sql)
+    return { sql, params: [...walks.flatMap((walk) => walk.params), limit] }
   }
 }

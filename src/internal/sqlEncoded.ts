@@ -78,21 +78,9 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
       Effect.map(first({ operation: "isProcessed", executionId: id }, sql.isProcessed, id, eventId), Option.isSome),
 
     list: ({ after = "", definitionId, limit, rootsOnly, status = [] }) => {
-      const call = { operation: "listExecutions" }
-      const definition = definitionId === undefined ? [] : [definitionId]
-      const walks = status.length === 0 ? [[]] : status.map((name) => [name])
-      const text = sql.list({ definition: definitionId !== undefined, statuses: status.length, rootsOnly })
-      const params = walks.flatMap((walk): ReadonlyArray<Param> => [...definition, ...walk, after, limit])
-      return Effect.flatMap(
-        query(call, text, ...params, limit),
-        Effect.forEach((row) =>
-          decodeRow(call, "executions", row, ([id, definitionId, version, parts]) => ({
-            id: codec.string(id, "id"),
-            definitionId: codec.string(definitionId, "definition_id"),
-            version: codec.integer(version, "version"),
-            parts
-          }))
-        )
+      const page = sql.list({ definitionId, status, rootsOnly, after, limit })
+      return Effect.map(driver.query({ operation: "listExecutions" }, page), (rows) =>
+        rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
       )
     },
 
@@ -124,10 +112,12 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
         after === undefined
           ? query(call, sql.dueTimers, now, limit)
           : query(call, sql.dueTimersAfter, now, after.fireAt, after.executionId, after.path, limit)
-      return Effect.flatMap(
-        rows,
-        Effect.forEach((row) => decodeRow(call, "timers", row, timer))
-      )
+      return Effect.gen(function* () {
+        const [corrupt, timers] = yield* Effect.partition(yield* rows, (row) => decodeRow(call, "timers", row, timer))
+        // A sweep must go on with the timers of others.
+        yield* Effect.forEach(corrupt, (corrupt) => Effect.logWarning(corrupt.message), { discard: true })
+        return timers
+      })
     },
 
     nextTimer: Effect.gen(function* () {
@@ -135,6 +125,9 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
       const row = yield* first(call, sql.nextTimer)
       return Option.isNone(row) ? Option.none() : Option.some(yield* decodeRow(call, "timers", row.value, timer))
     }),
+
+    isArmed: ({ executionId, fireAt, path }) =>
+      Effect.map(first({ operation: "isArmed", executionId }, sql.isArmed, executionId, path, fireAt), Option.isSome),
 
     deleteTimer: ({ executionId, fireAt, path }) =>
       Effect.map(
@@ -170,7 +163,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
       const call = { operation: "idsWithPrefix" }
       const end = prefixEnd(prefix)
       const rows = end === undefined ? query(call, sql.ids, prefix) : query(call, sql.idsBelow, prefix, end)
-      return Effect.map(rows, (rows) => rows.map(([id]) => String(id)))
+      return Effect.map(rows, (rows) => rows.flatMap(([id]) => (typeof id === "string" ? [id] : [])))
     },
 
     publishDefinition: ({ definitionId, digest, publishedAt, source, version }) =>

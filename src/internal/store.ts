@@ -96,8 +96,8 @@ const decodeExecution = (
 const decodeSummary =
   (operation: string) =>
   (row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
-    decodeRow(operation, "executions", row.id, () => {
-      if (row.parts === null) throw new codec.Invalid("data", "not JSON")
+    decodeRow(operation, "executions", String(row.id), () => {
+      if (row.parts === null) throw new codec.Invalid("data", "not a JSON object")
       const parts = codec.array((part) => part)(json.parse(text(row.parts, "data")), "data")
       return executionCodec.summary(row.id, row.definitionId, row.version, parts)
     })
@@ -220,10 +220,9 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
               })
         const page = rows.slice(0, limit)
         const { entries, corrupt } = partition(page, decodeSummary(call.operation))
-        const nextCursor =
-          rows.length > limit
-            ? Option.map(Option.fromNullable(page.at(-1)), (row) => cursors.encode(row.id))
-            : Option.none()
+        const last = rows.length > limit ? page.at(-1)?.id : undefined
+        // What is no text comes behind all texts, where a page can end but not begin.
+        const nextCursor = typeof last === "string" ? Option.some(cursors.encode(last)) : Option.none()
         return { items: entries, corrupt, nextCursor }
       }),
 
@@ -275,17 +274,23 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
         const call = { operation: "dueTimers" }
         const limit = query.limit ?? defaultPage
         yield* checkWhole(call, "limit", limit, 1, maxPage)
-        if (!Number.isFinite(now)) return yield* input.rejected(call, "now", `expected finite seconds, found ${now}`)
+        yield* input.refuse(call, "now", input.finite(now))
+        if (query.after !== undefined) yield* input.timer(call, checks, query.after, "after")
         return yield* encoded.dueTimers(now, query.after, limit)
       }),
 
     nextTimer: encoded.nextTimer,
 
+    isArmed: (timer) =>
+      Effect.gen(function* () {
+        yield* input.timer({ operation: "isArmed", executionId: timer.executionId }, checks, timer, "")
+        return yield* encoded.isArmed(timer)
+      }),
+
     deleteTimer: (timer) =>
       Effect.gen(function* () {
         const call = { operation: "deleteTimer", executionId: timer.executionId }
-        yield* checkIds(call, { executionId: timer.executionId })
-        yield* input.refuse(call, "path", checks.text(timer.path))
+        yield* input.timer(call, checks, timer, "")
         return yield* encoded.deleteTimer(timer)
       }),
 
@@ -333,10 +338,10 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
         const { definitionId, version } = definition
         yield* checkIds(call, { definitionId })
         yield* checkWhole(call, "version", version, 0)
-        for (const path of ["digest", "source"] as const) {
-          if (!definition[path].isWellFormed()) {
-            return yield* input.rejected(call, path, "a string with a lone surrogate is not Unicode")
-          }
+        yield* input.refuse(call, "digest", input.wellFormed(definition.digest))
+        yield* input.refuse(call, "source", input.wellFormed(definition.source))
+        if (definition.publishedAt !== null) {
+          yield* input.refuse(call, "publishedAt", input.finite(definition.publishedAt))
         }
         yield* encoded.publishDefinition(definition)
         return Option.getOrElse(yield* encoded.loadDefinition(definitionId, version), () => definition)

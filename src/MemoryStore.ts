@@ -1,0 +1,68 @@
+/**
+ * A store in the memory of the process: for tests, for examples, for data that may be lost. It is also the model that the other stores are
+ * compared with.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ExecutionStore from "./ExecutionStore.js"
+import { wholeNumber } from "./internal/input.js"
+import * as memoryEncoded from "./internal/memoryEncoded.js"
+import { Tables } from "./internal/memoryTables.js"
+import { StoreRejected } from "./StoreError.js"
+
+/**
+ * - `traceMax`: how many steps the trace of an execution keeps, by default 200; 0 keeps all.
+ * - `maxIdBytes`: see `ExecutionStore.Options`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options extends ExecutionStore.Options {
+  readonly traceMax?: number
+}
+
+/**
+ * A new, empty store. It keeps the stored texts that a database would keep, so what goes in comes out as it would there, and every
+ * operation is atomic: it runs in one piece, which no other fiber can interrupt.
+ *
+ * Fails with `StoreRejected` where `traceMax` is not a whole number of 0 or more.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (options: Options = {}): Effect.Effect<ExecutionStore.ExecutionStore, StoreRejected> =>
+  Effect.suspend(() => {
+    const traceMax = options.traceMax ?? defaultTraceMax
+    const problem = wholeNumber(traceMax, 0, Number.MAX_SAFE_INTEGER)
+    return problem === undefined
+      ? Effect.succeed(makeStore(traceMax, options))
+      : Effect.fail(
+          new StoreRejected({ operation: "open", reason: "invalid-input", path: "traceMax", detail: problem })
+        )
+  })
+
+const defaultTraceMax = 200
+
+const makeStore = (traceMax: number, options?: ExecutionStore.Options): ExecutionStore.ExecutionStore =>
+  ExecutionStore.make(memoryEncoded.make(new Tables(), traceMax), options)
+
+/**
+ * A new, empty store each time the layer is built.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<ExecutionStore.ExecutionStore> = Layer.sync(ExecutionStore.ExecutionStore, () =>
+  makeStore(defaultTraceMax)
+)
+
+/**
+ * {@link layer} with options.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerWith = (options: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreRejected> =>
+  Layer.effect(ExecutionStore.ExecutionStore, make(options))

@@ -1,0 +1,65 @@
+/**
+ * Items kept in the order of their keys, each key once: a sorted array, searched by halving. Reading a page costs the page; inserting and
+ * removing move what lies behind, which is cheap for the sizes that fit into a process.
+ */
+export class Ordered<K, A> {
+  private readonly items: Array<A> = []
+
+  constructor(
+    private readonly keyOf: (item: A) => K,
+    private readonly compare: (a: K, b: K) => number
+  ) {}
+
+  /** How many items come before the key, or before and at it. */
+  private position(key: K, including: boolean): number {
+    let low = 0
+    let high = this.items.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const order = this.compareAt(middle, key)
+      if (order < 0 || (including && order === 0)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  private compareAt(index: number, key: K): number {
+    const item = this.items[index]
+    return item === undefined ? 1 : this.compare(this.keyOf(item), key)
+  }
+
+  get(key: K): A | undefined {
+    const index = this.position(key, false)
+    return this.compareAt(index, key) === 0 ? this.items[index] : undefined
+  }
+
+  set(item: A): void {
+    const key = this.keyOf(item)
+    const index = this.position(key, false)
+    this.items.splice(index, this.compareAt(index, key) === 0 ? 1 : 0, item)
+  }
+
+  delete(key: K): boolean {
+    const index = this.position(key, false)
+    if (this.compareAt(index, key) !== 0) return false
+    this.items.splice(index, 1)
+    return true
+  }
+
+  /** Those at the key and behind it; all of them without a key. The items must not change while they are read. */
+  *from(key?: K): IterableIterator<A> {
+    yield* this.since(key === undefined ? 0 : this.position(key, false))
+  }
+
+  /** Those behind the key; all of them without a key. The items must not change while they are read. */
+  *after(key?: K): IterableIterator<A> {
+    yield* this.since(key === undefined ? 0 : this.position(key, true))
+  }
+
+  private *since(index: number): IterableIterator<A> {
+    for (let i = index; i < this.items.length; i++) {
+      const item = this.items[i]
+      if (item !== undefined) yield item
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The contract of an execution store, as tests that any store must pass.
+ *
+ * @since 0.1.0
+ */
+import { describe } from "@effect/vitest"
+import type * as Layer from "effect/Layer"
+import type { ExecutionStore } from "../ExecutionStore.js"
+import { commit } from "./contract/commit.js"
+import { concurrency } from "./contract/concurrency.js"
+import { corruption } from "./contract/corruption.js"
+import { definitions } from "./contract/definitions.js"
+import { foreign } from "./contract/foreign.js"
+import { histories } from "./contract/histories.js"
+import { input } from "./contract/input.js"
+import { json } from "./contract/json.js"
+import { ledger } from "./contract/ledger.js"
+import { listing } from "./contract/listing.js"
+import { notices } from "./contract/notices.js"
+import { outbox } from "./contract/outbox.js"
+import { prefix } from "./contract/prefix.js"
+import { purge } from "./contract/purge.js"
+import { spawns } from "./contract/spawns.js"
+import { stamps } from "./contract/stamps.js"
+import { texts } from "./contract/texts.js"
+import { timers } from "./contract/timers.js"
+import { trace } from "./contract/trace.js"
+import * as Subject from "./Subject.js"
+
+/**
+ * The topics of the contract, each of which registers its tests. To work on one at a time, call it with `Subject.make(layer)`.
+ *
+ * @since 0.1.0
+ * @category tests
+ */
+export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
+  commit,
+  stamps,
+  ledger,
+  outbox,
+  spawns,
+  timers,
+  trace,
+  listing,
+  prefix,
+  purge,
+  definitions,
+  notices,
+  input,
+  json,
+  texts,
+  foreign,
+  corruption,
+  concurrency,
+  histories
+]
+
+/**
+ * Registers the whole contract with vitest, under a name. The layer is built anew for each test and must give an empty store with the
+ * default options; it is built under `TestClock`.
+ *
+ * `options.raw` lets tests put rows past the store, `options.layerWith` lets them choose its options; tests that need what is not given
+ * are not registered.
+ *
+ * @example
+ * import * as ContractSuite from "holdfast/testing/ContractSuite"
+ * import * as MemoryStore from "holdfast/MemoryStore"
+ *
+ * ContractSuite.suite("MemoryStore", MemoryStore.layer, { layerWith: MemoryStore.layerWith })
+ *
+ * @since 0.1.0
+ * @category tests
+ */
+export const suite = <R = never>(
+  name: string,
+  layer: Layer.Layer<ExecutionStore | R, unknown>,
+  options: Subject.Options<R> = {}
+): void => {
+  describe(name, () => {
+    const subject = Subject.make(layer, options)
+    for (const topic of topics) topic(subject)
+  })
+}

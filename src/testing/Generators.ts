@@ -1,0 +1,250 @@
+/**
+ * Random values of the models, for property tests. Whatever they give can be stored, and comes back equal.
+ *
+ * @since 0.1.0
+ */
+import * as FastCheck from "effect/FastCheck"
+import type { Commit, Emit, Spawn, TimerOp, TraceStep } from "../Commit.js"
+import { cancelTimer, scheduleTimer } from "../Commit.js"
+import type { Event } from "../Event.js"
+import type { ChildState, Execution } from "../Execution.js"
+import { statuses } from "../internal/executionCodec.js"
+import type { JsonObject } from "../Json.js"
+import { awkwardTexts } from "./internal/samples.js"
+
+/**
+ * Any well-formed text, with those that layers below a store are known to stumble over.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const text: FastCheck.Arbitrary<string> = FastCheck.oneof(
+  FastCheck.string({ maxLength: 12 }),
+  FastCheck.string({ unit: "binary", maxLength: 8 }),
+  FastCheck.constantFrom(...awkwardTexts)
+)
+
+/**
+ * A text that may be an id.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const id: FastCheck.Arbitrary<string> = text.filter((text) => text !== "")
+
+// An integer comes back as a bigint exactly where a double cannot hold it, and negative zero as zero.
+const asRead = (n: number): number | bigint => {
+  if (n === 0) return 0
+  return Number.isInteger(n) && !Number.isSafeInteger(n) && Math.abs(n) < 1e21 ? BigInt(n) : n
+}
+
+const big = FastCheck.bigInt({ min: 2n ** 53n, max: 10n ** 30n })
+
+/**
+ * A number as it is read back: a double, or a `bigint` for an integer that a double cannot hold.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const number: FastCheck.Arbitrary<number | bigint> = FastCheck.oneof(
+  FastCheck.integer(),
+  FastCheck.maxSafeInteger().map(asRead),
+  FastCheck.double({ noNaN: true, noDefaultInfinity: true }).map(asRead),
+  FastCheck.oneof(
+    big,
+    big.map((n) => -n)
+  )
+)
+
+const { json } = FastCheck.letrec<{ json: unknown; leaf: unknown; list: unknown; record: JsonObject }>((tie) => ({
+  json: FastCheck.oneof({ maxDepth: 2 }, tie("leaf"), tie("list"), tie("record")),
+  leaf: FastCheck.oneof(FastCheck.constant(null), FastCheck.boolean(), number, text),
+  list: FastCheck.array(tie("json"), { maxLength: 3 }),
+  record: FastCheck.dictionary(text, tie("json"), { maxKeys: 3, noNullPrototype: true })
+}))
+
+/**
+ * Free JSON data.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const jsonObject: FastCheck.Arbitrary<JsonObject> = FastCheck.dictionary(text, json, {
+  maxKeys: 4,
+  noNullPrototype: true
+})
+
+/**
+ * Keys that no model knows, with free data.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const extra: FastCheck.Arbitrary<JsonObject> = FastCheck.oneof(
+  { weight: 4, arbitrary: FastCheck.constant({}) },
+  {
+    weight: 1,
+    arbitrary: FastCheck.dictionary(
+      text.map((text) => `x-${text}`),
+      json,
+      { maxKeys: 2, noNullPrototype: true }
+    )
+  }
+)
+
+const whole = FastCheck.integer({ min: 0, max: 2 ** 31 })
+
+/**
+ * Seconds since the epoch, with a fraction.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const seconds: FastCheck.Arbitrary<number> = FastCheck.double({ min: 0, max: 2 ** 40, noNaN: true }).map(
+  (seconds) => seconds + 0
+)
+
+/**
+ * A time that a timer may be armed for: any double that is 0, or 2^-10 to 2^53 in magnitude.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const fireAt: FastCheck.Arbitrary<number> = FastCheck.oneof(
+  FastCheck.double({ min: 2 ** -10, max: 2 ** 53, noNaN: true }),
+  FastCheck.double({ min: 1.7e9, max: 1.8e9, noNaN: true }),
+  FastCheck.double({ min: -(2 ** 53), max: -(2 ** -10), noNaN: true }),
+  FastCheck.constantFrom(0, 1, 2 ** -10, 2 ** 53)
+)
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const fireAts: FastCheck.Arbitrary<ReadonlyArray<number>> = FastCheck.array(fireAt, {
+  minLength: 4,
+  maxLength: 12
+})
+
+const time = FastCheck.option(
+  FastCheck.constantFrom("2026-09-21T10:00:00.123456Z", "2026-09-21T10:00:00Z", "2026-09-21T10:00:00")
+)
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const event: FastCheck.Arbitrary<Event> = FastCheck.record({
+  id,
+  kind: text,
+  createdTime: time,
+  receivedTime: time,
+  data: jsonObject,
+  extra
+})
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const emit: FastCheck.Arbitrary<Emit> = FastCheck.record({ targetId: FastCheck.option(id), event })
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const spawn: FastCheck.Arbitrary<Spawn> = FastCheck.record({ childId: id, rootPath: text, context: jsonObject })
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const timerOp = (path: FastCheck.Arbitrary<string> = text): FastCheck.Arbitrary<TimerOp> =>
+  FastCheck.oneof(
+    FastCheck.tuple(path, fireAt).map(([path, fireAt]) => scheduleTimer(path, fireAt)),
+    path.map(cancelTimer)
+  )
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const traceStep: FastCheck.Arbitrary<TraceStep> = FastCheck.tuple(
+  FastCheck.record({
+    eventKind: text,
+    eventData: jsonObject,
+    fromPath: FastCheck.option(text),
+    toPath: FastCheck.option(text),
+    actions: FastCheck.array(text, { maxLength: 3 }),
+    contextOut: jsonObject,
+    timestamp: seconds,
+    extra
+  }),
+  FastCheck.oneof(FastCheck.constant({}), FastCheck.record({ assigned: jsonObject }))
+).map(([step, assigned]) => ({ ...step, ...assigned }))
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const childState: FastCheck.Arbitrary<ChildState> = FastCheck.record({
+  rootPath: text,
+  finished: FastCheck.boolean(),
+  outcome: FastCheck.option(text),
+  result: jsonObject,
+  submachine: FastCheck.boolean(),
+  key: text,
+  extra
+})
+
+const record = <A>(value: FastCheck.Arbitrary<A>): FastCheck.Arbitrary<{ readonly [key: string]: A }> =>
+  FastCheck.dictionary(text, value, { maxKeys: 3, noNullPrototype: true })
+
+/**
+ * An execution in any state, at any version.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const execution: FastCheck.Arbitrary<Execution> = FastCheck.record({
+  id,
+  definitionId: id,
+  definitionFqn: FastCheck.option(text),
+  rootPath: text,
+  status: FastCheck.constantFrom(...statuses),
+  outcome: FastCheck.option(text),
+  error: FastCheck.option(text),
+  activePath: FastCheck.option(text),
+  history: record(text),
+  context: jsonObject,
+  processedEvents: whole,
+  version: whole,
+  priority: FastCheck.integer({ min: 0, max: 4 }),
+  parentId: FastCheck.option(id),
+  childId: FastCheck.option(id),
+  deferred: FastCheck.array(event, { maxLength: 2 }),
+  children: record(childState),
+  invokeSeq: record(whole),
+  createdAt: FastCheck.option(seconds),
+  updatedAt: FastCheck.option(seconds),
+  finishedAt: FastCheck.option(seconds),
+  expiresAt: FastCheck.option(seconds),
+  extra
+})
+
+/**
+ * What a commit writes beside its execution, save an ack.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
+  {
+    emits: FastCheck.array(emit, { maxLength: 3 }),
+    processed: id,
+    timers: FastCheck.array(timerOp(), { maxLength: 3 }),
+    spawns: FastCheck.array(spawn, { maxLength: 2 }),
+    trace: traceStep
+  },
+  { requiredKeys: [] }
+)

@@ -1,0 +1,303 @@
+/**
+ * Random histories of a store, and how to play one: what two stores are compared by.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Option from "effect/Option"
+import type { Ack, Commit } from "../Commit.js"
+import * as Execution from "../Execution.js"
+import { ExecutionStore, type ListQuery } from "../ExecutionStore.js"
+import { statuses } from "../internal/executionCodec.js"
+import type { StoreConflict, StoreError } from "../StoreError.js"
+import * as Generators from "./Generators.js"
+import { visible } from "./internal/state.js"
+
+/**
+ * Which value of an execution a commit starts from: the stored one, a new one, one that was current once, or one that nobody has.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Base = { readonly _tag: "Current" | "Fresh" | "Ahead" } | { readonly _tag: "Held"; readonly nth: number }
+
+/**
+ * The work that a commit finishes, by its place among what this history caused, because two stores need not number alike.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AckOf = { readonly _tag: "None" } | { readonly _tag: "Outbox" | "Spawn" | "Timer"; readonly nth: number }
+
+/**
+ * One thing that happens. `Wait` lets time pass: whoever plays the history moves the clock.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Operation =
+  | {
+      readonly _tag: "Commit"
+      readonly id: string
+      readonly base: Base
+      readonly patch: Partial<Omit<Execution.Execution, "id" | "version">>
+      readonly commit: Commit
+      readonly ack: AckOf
+    }
+  | { readonly _tag: "Wait"; readonly millis: number }
+  | { readonly _tag: "Enqueue"; readonly emits: NonNullable<Commit["emits"]> }
+  | { readonly _tag: "Ack"; readonly ack: AckOf }
+  | { readonly _tag: "Trace"; readonly id: string; readonly step: NonNullable<Commit["trace"]> }
+  | { readonly _tag: "Purge"; readonly id: string; readonly base: Base }
+  | { readonly _tag: "LoadForEvent"; readonly id: string; readonly eventId: string }
+  | { readonly _tag: "List"; readonly query: ListQuery }
+  | { readonly _tag: "Due"; readonly now: number; readonly limit: number }
+  | { readonly _tag: "Prefix"; readonly prefix: string }
+
+/**
+ * The ids of executions in a history.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const ids = ["a", "a:b", "A", "\ufffd", "\u{1f600}"] as const
+
+/**
+ * The ids of consumed events in a history.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const eventIds = ["e1", "e2", "x'4142'"] as const
+
+const id = FastCheck.constantFrom(...ids)
+const definitionId = FastCheck.constantFrom("order", "refund")
+const status = FastCheck.constantFrom(...statuses)
+const nth = FastCheck.nat(20)
+
+// Times lie close together, so that there are ties.
+const fireAt = FastCheck.oneof(FastCheck.integer({ min: 0, max: 4 }), Generators.fireAt)
+
+const base: FastCheck.Arbitrary<Base> = FastCheck.oneof(
+  { weight: 6, arbitrary: FastCheck.constant<Base>({ _tag: "Current" }) },
+  { weight: 1, arbitrary: FastCheck.constantFrom<Base>({ _tag: "Fresh" }, { _tag: "Ahead" }) },
+  { weight: 2, arbitrary: nth.map((nth): Base => ({ _tag: "Held", nth })) }
+)
+
+const ackOf: FastCheck.Arbitrary<AckOf> = FastCheck.oneof(
+  FastCheck.constant<AckOf>({ _tag: "None" }),
+  nth.map((nth): AckOf => ({ _tag: "Outbox", nth })),
+  nth.map((nth): AckOf => ({ _tag: "Spawn", nth })),
+  nth.map((nth): AckOf => ({ _tag: "Timer", nth }))
+)
+
+const path = FastCheck.constantFrom("", "p", "q", "@ttl")
+
+const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
+  {
+    emits: FastCheck.array(FastCheck.record({ targetId: FastCheck.option(id), event: Generators.event }), {
+      maxLength: 4
+    }),
+    processed: FastCheck.constantFrom(...eventIds),
+    timers: FastCheck.array(
+      FastCheck.oneof(
+        FastCheck.record({ _tag: FastCheck.constant("Schedule" as const), path, fireAt }),
+        FastCheck.record({ _tag: FastCheck.constant("Cancel" as const), path })
+      ),
+      { maxLength: 5 }
+    ),
+    spawns: FastCheck.array(
+      FastCheck.record({ childId: id, rootPath: Generators.text, context: Generators.jsonObject }),
+      { maxLength: 2 }
+    ),
+    trace: Generators.traceStep
+  },
+  { requiredKeys: [] }
+)
+
+const patch = FastCheck.record(
+  {
+    definitionId,
+    status,
+    parentId: FastCheck.option(id),
+    outcome: FastCheck.option(Generators.text),
+    context: Generators.jsonObject,
+    extra: Generators.extra
+  },
+  { requiredKeys: [] }
+)
+
+const query = FastCheck.record(
+  {
+    definitionId,
+    status: FastCheck.array(status, { maxLength: 3 }),
+    rootsOnly: FastCheck.boolean(),
+    limit: FastCheck.integer({ min: 1, max: 4 })
+  },
+  { requiredKeys: [] }
+)
+
+const tagged = <const Tag extends Operation["_tag"]>(_tag: Tag) => FastCheck.constant(_tag)
+
+/**
+ * One operation. Commits prevail, most of them from the stored version.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const operation: FastCheck.Arbitrary<Operation> = FastCheck.oneof(
+  { weight: 10, arbitrary: FastCheck.record({ _tag: tagged("Commit"), id, base, patch, commit, ack: ackOf }) },
+  {
+    weight: 1,
+    arbitrary: FastCheck.record({ _tag: tagged("Wait"), millis: FastCheck.integer({ min: 1, max: 100_000 }) })
+  },
+  {
+    weight: 1,
+    arbitrary: FastCheck.record({ _tag: tagged("Enqueue"), emits: FastCheck.array(Generators.emit, { maxLength: 3 }) })
+  },
+  { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("Ack"), ack: ackOf }) },
+  { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Trace"), id, step: Generators.traceStep }) },
+  { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("Purge"), id, base }) },
+  {
+    weight: 1,
+    arbitrary: FastCheck.record({ _tag: tagged("LoadForEvent"), id, eventId: FastCheck.constantFrom(...eventIds) })
+  },
+  { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("List"), query }) },
+  {
+    weight: 1,
+    arbitrary: FastCheck.record({ _tag: tagged("Due"), now: fireAt, limit: FastCheck.integer({ min: 1, max: 5 }) })
+  },
+  {
+    weight: 1,
+    arbitrary: FastCheck.record({ _tag: tagged("Prefix"), prefix: FastCheck.constantFrom("", "a", "A", "\ufffd") })
+  }
+)
+
+/**
+ * A history of up to `length` operations.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const operations = (length: number): FastCheck.Arbitrary<ReadonlyArray<Operation>> =>
+  FastCheck.array(operation, { minLength: 1, maxLength: length, size: "max" })
+
+/**
+ * Plays operations on the store of the context, one after the other. What it gives is free of what two right stores may differ in: seqs
+ * are replaced by their rank among those given so far.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Player {
+  /** Plays one operation; gives its result or its error. */
+  readonly play: (operation: Operation) => Effect.Effect<unknown, never, ExecutionStore>
+
+  /** All that the store shows now. */
+  readonly state: Effect.Effect<unknown, StoreError, ExecutionStore>
+}
+
+/**
+ * @since 0.1.0
+ * @category constructors
+ */
+export const makePlayer = (): Player => {
+  const held = new Map<string, Array<Execution.Execution>>()
+  const seqs: Array<number> = []
+
+  const number = (given: ReadonlyArray<number>): ReadonlyArray<number> => {
+    seqs.push(...given)
+    return rank(given)
+  }
+  const rank = (given: ReadonlyArray<number>): ReadonlyArray<number> => given.map((seq) => seqs.indexOf(seq))
+  const pick = <A>(items: ReadonlyArray<A>, nth: number): A | undefined => items[nth % Math.max(1, items.length)]
+
+  const resolve = (ack: AckOf): Effect.Effect<Ack | undefined, StoreError, ExecutionStore> =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      switch (ack._tag) {
+        case "None":
+          return undefined
+        case "Outbox": {
+          const seq = pick(seqs, ack.nth)
+          return seq === undefined ? undefined : { _tag: "Outbox", seq }
+        }
+        case "Spawn": {
+          const entry = pick((yield* store.pendingSpawns()).entries, ack.nth)
+          return entry === undefined ? undefined : { _tag: "Spawn", seq: entry.seq }
+        }
+        case "Timer": {
+          const timer = pick(yield* store.dueTimers(Number.MAX_VALUE), ack.nth)
+          return timer === undefined ? undefined : { _tag: "Timer", ...timer }
+        }
+      }
+    })
+
+  const start = (id: string, base: Base): Effect.Effect<Execution.Execution, StoreError, ExecutionStore> =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      const fresh = Execution.make({ id, definitionId: "order" })
+      if (base._tag === "Held") return pick(held.get(id) ?? [], base.nth) ?? { ...fresh, version: 1 }
+      if (base._tag === "Fresh") return fresh
+      const stored = Option.getOrElse(yield* store.load(id), () => fresh)
+      return base._tag === "Current" ? stored : { ...stored, version: stored.version + 1 }
+    })
+
+  const run = (operation: Operation): Effect.Effect<unknown, StoreConflict | StoreError, ExecutionStore> =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      switch (operation._tag) {
+        case "Commit": {
+          const before = yield* start(operation.id, operation.base)
+          const ack = yield* resolve(operation.ack)
+          const committed = yield* store.commit(
+            { ...before, ...operation.patch },
+            ack === undefined ? operation.commit : { ...operation.commit, ack }
+          )
+          held.set(operation.id, [...(held.get(operation.id) ?? []), committed.execution])
+          return { execution: committed.execution, seqs: number(committed.seqs) }
+        }
+        case "Wait":
+          return undefined
+        case "Enqueue":
+          return number(yield* store.enqueue(operation.emits))
+        case "Ack": {
+          const ack = yield* resolve(operation.ack)
+          switch (ack?._tag) {
+            case undefined:
+              return undefined
+            case "Outbox":
+              return yield* store.ackOutbox(ack.seq)
+            case "Spawn":
+              return yield* store.ackSpawn(ack.seq)
+            case "Timer":
+              return yield* store.deleteTimer(ack)
+          }
+          break
+        }
+        case "Trace":
+          return yield* store.appendTrace(operation.id, operation.step)
+        case "Purge":
+          return yield* store.purge(operation.id, (yield* start(operation.id, operation.base)).version)
+        case "LoadForEvent":
+          return yield* store.loadForEvent(operation.id, operation.eventId)
+        case "List":
+          return yield* store.listExecutions(operation.query)
+        case "Due":
+          return yield* store.dueTimers(operation.now, { limit: operation.limit })
+        case "Prefix":
+          return yield* store.idsWithPrefix(operation.prefix)
+      }
+    })
+
+  return {
+    play: (operation) => Effect.catchAll(run(operation), (error) => Effect.succeed({ failed: error.message })),
+
+    state: Effect.map(visible(ids, eventIds), (state) => ({
+      ...state,
+      outbox: state.outbox.map((entry) => ({ ...entry, seq: rank([entry.seq]) })),
+      spawns: state.spawns.map(({ seq: _, ...entry }) => entry)
+    }))
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * A store under test: how the tests of the contract get it, fresh for each of them.
+ *
+ * @since 0.1.0
+ */
+import { it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type * as FastCheck from "effect/FastCheck"
+import type * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { ExecutionStore } from "../ExecutionStore.js"
+
+/**
+ * The tables of a store that a test can put a row into, without their prefix.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Table = "executions" | "outbox" | "processed_events" | "timers" | "spawns" | "trace" | "definitions"
+
+/**
+ * A row, by the names of its columns, as another program could have written it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Row {
+  readonly [column: string]: string | number | null
+}
+
+/**
+ * - `raw`: inserts a row past the store, into the same database. Without it the tests of foreign and corrupt rows are not registered.
+ * - `layerWith`: the store with other options than its defaults. Without it the tests of these options are not registered.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options<R> {
+  readonly raw?: (table: Table, row: Row) => Effect.Effect<void, unknown, R>
+  readonly layerWith?: (options: {
+    readonly traceMax?: number
+    readonly maxIdBytes?: number
+  }) => Layer.Layer<ExecutionStore | R, unknown>
+}
+
+/**
+ * What the body of a test may use.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Services = ExecutionStore | Scope.Scope
+
+/**
+ * Registers tests. Each runs on a store of its own, under `TestClock`, in a scope of its own.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Subject {
+  readonly test: <A, E>(name: string, body: () => Effect.Effect<A, E, Services>) => void
+
+  /** A test with a store for each of the `runs` values, which are the same every time. */
+  readonly property: <T, A, E>(
+    name: string,
+    arbitrary: FastCheck.Arbitrary<T>,
+    runs: number,
+    body: (value: T) => Effect.Effect<A, E, Services>
+  ) => void
+
+  /** Whether tests can put rows past the store. */
+  readonly hasRaw: boolean
+
+  /** A test that puts rows past the store. */
+  readonly rawTest: <A, E>(
+    name: string,
+    body: (insert: (table: Table, row: Row) => Effect.Effect<void, unknown>) => Effect.Effect<A, E, Services>
+  ) => void
+
+  /** A test of a store with options. */
+  readonly testWith: <A, E>(
+    options: { readonly traceMax?: number; readonly maxIdBytes?: number },
+    name: string,
+    body: () => Effect.Effect<A, E, Services>
+  ) => void
+}
+
+const seed = 20260730
+
+/**
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = <R = never>(layer: Layer.Layer<ExecutionStore | R, unknown>, options: Options<R> = {}): Subject => {
+  const { layerWith, raw } = options
+  return {
+    test: (name, body) => it.scoped(name, () => Effect.provide(Effect.suspend(body), layer)),
+
+    property: (name, arbitrary, runs, body) =>
+      it.scoped.prop(name, [arbitrary], ([value]) => Effect.provide(body(value), layer), {
+        fastCheck: { numRuns: runs, seed }
+      }),
+
+    hasRaw: raw !== undefined,
+
+    rawTest: (name, body) => {
+      if (raw === undefined) return
+      const withRaw = Effect.flatMap(Effect.context<R>(), (context) =>
+        body((table, row) => Effect.provide(raw(table, row), context))
+      )
+      it.scoped(name, () => Effect.provide(withRaw, layer))
+    },
+
+    testWith: (options, name, body) => {
+      if (layerWith === undefined) return
+      it.scoped(name, () => Effect.provide(Effect.suspend(body), layerWith(options)))
+    }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Listing executions.
+ *
+ * @since 0.1.0
+ */
+import { describe, expect } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Status } from "../../Execution.js"
+import { ExecutionStore, type ListQuery, streamExecutions } from "../../ExecutionStore.js"
+import { order } from "../internal/samples.js"
+import { listing as list, listed } from "../internal/state.js"
+import type { Subject } from "../Subject.js"
+
+const statuses: ReadonlyArray<Status> = ["PENDING", "RUNNING", "DONE"]
+
+/** Twelve executions: two definitions, three statuses, roots and children, each combination once. */
+const seeded = Effect.gen(function* () {
+  const store = yield* ExecutionStore
+  const all = ["order", "refund"].flatMap((definitionId) =>
+    statuses.flatMap((status) =>
+      [null, "parent"].map((parentId) =>
+        order(`${definitionId}:${status}:${parentId ?? "root"}`, { definitionId, status, parentId })
+      )
+    )
+  )
+  // not in the order of the listing
+  yield* Effect.forEach(all.toReversed(), store.save)
+  return all
+})
+
+const filters: ReadonlyArray<ListQuery> = [
+  {},
+  { definitionId: "order" },
+  { definitionId: "orde" },
+  { definitionId: "ORDER" },
+  { status: ["DONE"] },
+  { status: ["DONE", "PENDING"] },
+  { status: ["PENDING", "DONE", "DONE", "FAILED"] },
+  { status: ["FAILED"] },
+  { rootsOnly: true },
+  { rootsOnly: false },
+  { definitionId: "refund", status: ["RUNNING"] },
+  { definitionId: "refund", status: ["RUNNING", "DONE"], rootsOnly: true },
+  { status: ["RUNNING"], rootsOnly: true },
+  { definitionId: "order", rootsOnly: true }
+]
+
+/**
+ * @since 0.1.0
+ * @category tests
+ */
+export const listing = ({ test }: Subject): void => {
+  describe("listing", () => {
+    test("an empty store has one empty page", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        expect(yield* store.listExecutions()).toEqual({ items: [], corrupt: [], nextCursor: Option.none() })
+      }))
+
+    test("a line shows its eight fields and nothing else", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.save(order("a", { context: { secret: 1 }, history: { "": "A" }, activePath: "A.B" }))
+        yield* store.save(order("b", { status: "DONE", outcome: "success", parentId: "a" }))
+        expect((yield* store.listExecutions()).items).toEqual([
+          {
+            id: "a",
+            definitionId: "order",
+            status: "PENDING",
+            outcome: null,
+            activePath: "A.B",
+            version: 1,
+            parentId: null,
+            finishedAt: null
+          },
+          {
+            id: "b",
+            definitionId: "order",
+            status: "DONE",
+            outcome: "success",
+            activePath: null,
+            version: 1,
+            parentId: "a",
+            finishedAt: 0
+          }
+        ])
+      }))
+
+    for (const filter of filters) {
+      test(`the filter ${JSON.stringify(filter)} selects what it says, in pages of any size`, () =>
+        Effect.gen(function* () {
+          const expected = (yield* seeded)
+            .filter((execution) => filter.definitionId === undefined || filter.definitionId === execution.definitionId)
+            .filter((execution) => filter.status === undefined || filter.status.includes(execution.status))
+            .filter((execution) => filter.rootsOnly !== true || execution.parentId === null)
+            .map((execution) => execution.id)
+            .toSorted()
+          expect(yield* listed(filter)).toEqual(expected)
+          for (const limit of [1, 4, 12]) {
+            const { items, sizes } = yield* list({ ...filter, limit })
+            expect(items.map((item) => item.id)).toEqual(expected)
+            expect(sizes).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)))
+            expect(Math.max(...sizes)).toBeLessThanOrEqual(limit)
+          }
+        }))
+    }
+
+    test("an empty list of statuses matches nothing", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* seeded
+        expect(yield* store.listExecutions({ status: [], limit: 1 })).toEqual({
+          items: [],
+          corrupt: [],
+          nextCursor: Option.none()
+        })
+      }))
+
+    test("the order is that of the ids' UTF-8 bytes", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const ids = ["B", "a", "a\u0000", "a!", "aa", "\u00e9", "\ud7ff", "\ue000", "\ufffd", "\u{1f600}", "\u{10ffff}"]
+        yield* Effect.forEach(ids.toReversed(), (id) => store.save(order(id)))
+        for (const limit of [1, 3, 1000]) expect(yield* listed({ limit })).toEqual(ids)
+      }))
+
+    test("a page has 100 lines where nothing is said", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const ids = Array.from({ length: 101 }, (_, i) => `e${String(i).padStart(3, "0")}`)
+        yield* Effect.forEach(ids, (id) => store.save(order(id)))
+        const page = yield* store.listExecutions()
+        expect(page.items).toHaveLength(100)
+        expect(Option.isSome(page.nextCursor)).toBe(true)
+        expect(yield* listed()).toEqual(ids)
+      }))
+
+    test("a cursor goes on where its page ended, whatever came or went meanwhile", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* Effect.forEach(["b", "d", "f", "h"], (id) => store.save(order(id)))
+        const page = yield* store.listExecutions({ limit: 2 })
+        yield* store.purge("d", 1)
+        yield* Effect.forEach(["a", "c", "e", "i"], (id) => store.save(order(id)))
+        const rest = yield* store.listExecutions({ cursor: Option.getOrThrow(page.nextCursor) })
+        expect(rest.items.map((item) => item.id)).toEqual(["e", "f", "h", "i"])
+      }))
+
+    test("a cursor works with another limit and another filter", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* Effect.forEach(["a", "b", "c", "d"], (id) =>
+          store.save(order(id, { status: id === "d" ? "DONE" : "RUNNING" }))
+        )
+        const page = yield* store.listExecutions({ limit: 1, status: ["RUNNING"] })
+        const cursor = Option.getOrThrow(page.nextCursor)
+        expect(yield* listed({ cursor, limit: 2 })).toEqual(["b", "c", "d"])
+        expect(yield* listed({ cursor, status: ["DONE"] })).toEqual(["d"])
+      }))
+
+    test("a row that changes moves between the filters", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const first = yield* store.save(order("a", { status: "PENDING" }))
+        expect(yield* listed({ status: ["PENDING"] })).toEqual(["a"])
+        const second = yield* store.save({ ...first, status: "DONE", definitionId: "refund", parentId: "p" })
+        expect(yield* listed({ status: ["PENDING"] })).toEqual([])
+        expect(yield* listed({ status: ["DONE"] })).toEqual(["a"])
+        expect(yield* listed({ definitionId: "order" })).toEqual([])
+        expect(yield* listed({ definitionId: "refund" })).toEqual(["a"])
+        expect(yield* listed({ rootsOnly: true })).toEqual([])
+        const { items } = yield* list()
+        expect(items).toMatchObject([{ version: 2, definitionId: "refund", status: "DONE", parentId: "p" }])
+        yield* store.purge("a", second.version)
+        expect(yield* listed({ status: ["DONE"] })).toEqual([])
+        yield* store.save(order("a"))
+        expect(yield* listed({ status: ["PENDING"], definitionId: "order", rootsOnly: true })).toEqual(["a"])
+      }))
+
+    test("a lost commit changes no filter", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const first = yield* store.save(order("a"))
+        yield* store.save(first)
+        yield* Effect.exit(store.save({ ...first, status: "DONE", definitionId: "refund" }))
+        expect(yield* listed({ status: ["DONE"] })).toEqual([])
+        expect(yield* listed({ definitionId: "refund" })).toEqual([])
+      }))
+
+    test("the stream gives all pages", () =>
+      Effect.gen(function* () {
+        const all = yield* seeded
+        const ids = (query: ListQuery) =>
+          Stream.runCollect(streamExecutions(query)).pipe(
+            Effect.map((items) => Chunk.toReadonlyArray(items).map((item) => item.id))
+          )
+        expect(yield* ids({ limit: 5 })).toEqual(all.map((execution) => execution.id).toSorted())
+        expect(yield* ids({ limit: 1, status: ["DONE"] })).toEqual(yield* listed({ status: ["DONE"] }))
+        expect(yield* ids({ status: [] })).toEqual([])
+      }))
+  })
+}

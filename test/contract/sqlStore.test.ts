@@ -1,0 +1,26 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as String from "effect/String"
+import * as SqlStore from "holdfast/SqlStore"
+import * as ContractSuite from "holdfast/testing/ContractSuite"
+import { insertion } from "../support/sqlRows.js"
+
+// The application's own conventions for names must not reach the store's tables.
+const client = SqliteClient.layer({
+  filename: ":memory:",
+  transformQueryNames: String.camelToSnake,
+  transformResultNames: String.snakeToCamel
+})
+
+const layerWith = (options: SqlStore.Options) => Layer.provideMerge(SqlStore.layer(options), client)
+
+ContractSuite.suite("SqlStore", layerWith({}), {
+  layerWith,
+  raw: (table, row) =>
+    Effect.flatMap(SqlClient.SqlClient, (client) => {
+      const { params, sql } = insertion(table, row)
+      return Effect.asVoid(client.unsafe(sql, params))
+    })
+})

@@ -1,0 +1,67 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ExecutionStore from "holdfast/ExecutionStore"
+import type * as Subject from "holdfast/testing/Subject"
+import * as memoryEncoded from "../../src/internal/memoryEncoded.js"
+import { Tables } from "../../src/internal/memoryTables.js"
+
+/** The tables below a store in memory: the door that its public layer does not have. */
+class MemoryTables extends Context.Tag("test/MemoryTables")<MemoryTables, Tables>() {}
+
+export const layer: Layer.Layer<ExecutionStore.ExecutionStore | MemoryTables> = Layer.effectContext(
+  Effect.sync(() => {
+    const tables = new Tables()
+    const store = ExecutionStore.make(memoryEncoded.make(tables, 200))
+    return Context.make(MemoryTables, tables).pipe(Context.add(ExecutionStore.ExecutionStore, store))
+  })
+)
+
+export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void, never, MemoryTables> =>
+  Effect.map(MemoryTables, (tables) => {
+    const text = (column: string): string => String(row[column])
+    const number = (column: string): number => Number(row[column])
+    switch (table) {
+      case "executions":
+        return tables.executions.set({
+          id: text("id"),
+          definitionId: row["definition_id"],
+          data: row["data"],
+          version: row["version"]
+        })
+      case "outbox":
+        for (;;) {
+          const seq = tables.addOutbox({ targetId: row["target_id"], event: row["event"] })
+          if (seq === number("seq")) return
+          // seqs are counted: those on the way were given and are gone
+          tables.outbox.delete(seq)
+        }
+      case "processed_events":
+        return tables.addProcessed(text("execution_id"), text("event_id"))
+      case "timers":
+        // one at an infinite time is one that never fires
+        return Number.isFinite(row["fire_at"])
+          ? tables.armTimer({ executionId: text("execution_id"), path: text("path"), fireAt: number("fire_at") })
+          : undefined
+      case "spawns":
+        return tables.addSpawn({
+          parentId: row["parent_id"],
+          childId: row["child_id"],
+          rootPath: row["root_path"],
+          context: row["context"]
+        })
+      case "trace": {
+        const rows = tables.traces.get(text("execution_id")) ?? []
+        tables.traces.set(text("execution_id"), [...rows, { index: number("idx"), entry: row["entry"] }])
+        return
+      }
+      case "definitions":
+        return tables.addDefinition({
+          definitionId: text("definition_id"),
+          version: number("version"),
+          digest: text("digest"),
+          source: text("source"),
+          publishedAt: row["published_at"] === null ? null : number("published_at")
+        })
+    }
+  })

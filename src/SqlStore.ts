@@ -1,0 +1,61 @@
+/**
+ * A store on the SQLite database of an application that uses it through an `SqlClient` of @effect/sql already.
+ *
+ * A commit inside the application's own `sql.withTransaction` is a part of that transaction: the application's rows and what the commit
+ * writes are stored together or not at all. Outside it the store takes transactions of its own.
+ *
+ * @since 0.1.0
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ExecutionStore from "./ExecutionStore.js"
+import * as busyTimeout from "./internal/busyTimeout.js"
+import * as driver from "./internal/sqlClientDriver.js"
+import * as SqlDriver from "./SqlDriver.js"
+import type { StoreError } from "./StoreError.js"
+
+/**
+ * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
+ *   fails with `StoreUnavailable`. SQLite's own busy timeout is the client's affair: while it lasts the whole process waits.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options extends SqlDriver.Options {
+  readonly busyTimeout?: Duration.DurationInput
+}
+
+/**
+ * A store on the `SqlClient` in context, which must be one of SQLite with a connection of its own that can be reserved: that of
+ * @effect/sql-sqlite-node, for example, and not that of @effect/sql-libsql. Names that the client transforms are not transformed here.
+ *
+ * - Inside `sql.withTransaction` of this client every operation takes part in that transaction. Where one fails, nothing of it is left and
+ *   the transaction goes on. A locked database is not waited for there: the transaction must be run again as a whole.
+ * - A caller that holds the connection by `sql.reserve` must give it back first: the store waits for it.
+ *
+ * Fails with `StoreRejected` for another client, inside a transaction, where an option is wrong or the schema cannot be made, and with
+ * `StoreUnavailable` where the database stays locked.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  options: Options = {}
+): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    const patience = yield* busyTimeout.decode(options.busyTimeout)
+    yield* driver.outsideTransaction
+    const client = yield* SqlClient.SqlClient
+    return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout: patience }), options)
+  })
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options?: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient> =>
+  Layer.effect(ExecutionStore.ExecutionStore, make(options))

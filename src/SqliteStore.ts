@@ -1,0 +1,77 @@
+/**
+ * A store on an SQLite file, or in memory, with a connection of its own. Several processes can share a file. Needs
+ * @effect/sql-sqlite-node, an optional peer.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as ExecutionStore from "./ExecutionStore.js"
+import * as sqliteClient from "./internal/sqliteClient.js"
+import * as SqlDriver from "./SqlDriver.js"
+import { type StoreError, StoreRejected } from "./StoreError.js"
+
+/**
+ * - `filename`: the path of the file, made where there is none, or `:memory:` for a database that lives as long as the store.
+ * - `durability`: with `"full"`, the default, a commit that was acknowledged survives a loss of power; with `"normal"` the last ones may
+ *   be lost then, the database stays whole, and a crash of the process alone loses nothing.
+ * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
+ *   fails with `StoreUnavailable`. The process goes on meanwhile.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options extends SqlDriver.Options {
+  readonly filename: string
+  readonly durability?: "full" | "normal"
+  readonly busyTimeout?: Duration.DurationInput
+}
+
+// What is wrong with a file is told with its name.
+const named =
+  (path: string) =>
+  (error: StoreError): StoreError => {
+    if (error._tag !== "StoreRejected" || error.path !== undefined) return error
+    const { cause, detail, operation, reason } = error
+    return new StoreRejected({ operation, reason, path, detail, ...(cause === undefined ? {} : { cause }) })
+  }
+
+/**
+ * A store on an SQLite file, whose connection closes with the scope. The file is put into write-ahead logging mode, which keeps two more
+ * files beside it while it is open.
+ *
+ * Fails with `StoreRejected` where the file cannot be opened for writing or is no database, the disk is full, an option is wrong or the
+ * schema cannot be made, and with `StoreUnavailable` where the database stays locked.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (options: Options): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, Scope.Scope> =>
+  sqliteClient.make(options).pipe(
+    Effect.flatMap((driver) => SqlDriver.make(driver, options)),
+    Effect.mapError(named(options.filename))
+  )
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreError> =>
+  Layer.scoped(ExecutionStore.ExecutionStore, make(options))
+
+/**
+ * {@link layer}, its options read from the configuration.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ExecutionStore.ExecutionStore, StoreError | ConfigError> =>
+  Layer.scoped(ExecutionStore.ExecutionStore, Effect.flatMap(Config.unwrap(config), make))

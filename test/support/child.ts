@@ -1,0 +1,59 @@
+import { spawn as spawnProcess } from "node:child_process"
+import * as readline from "node:readline"
+import { fileURLToPath } from "node:url"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
+
+/** A process of its own, that speaks in lines. */
+export interface Child {
+  /** The next line it says. */
+  readonly line: Effect.Effect<string>
+  readonly send: (line: string) => Effect.Effect<void>
+  /** Its exit code, or the signal that ended it. */
+  readonly exit: Effect.Effect<number | string>
+  readonly kill: Effect.Effect<void>
+}
+
+const spawn = (args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const lines = yield* Queue.unbounded<string>()
+    const exit = yield* Deferred.make<number | string>()
+    const child = spawnProcess(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] })
+    readline.createInterface(child.stdout).on("line", (line) => Queue.unsafeOffer(lines, line))
+    // A child that is gone reads no more.
+    child.stdin.on("error", () => undefined)
+    child.once("exit", (code, signal) => Deferred.unsafeDone(exit, Effect.succeed(code ?? signal ?? "gone")))
+    yield* Effect.addFinalizer(() =>
+      Effect.zipRight(
+        Effect.sync(() => child.kill("SIGKILL")),
+        Deferred.await(exit)
+      )
+    )
+    return {
+      line: Effect.raceFirst(
+        Queue.take(lines),
+        Effect.flatMap(Deferred.await(exit), (code) => Effect.dieMessage(`the child ended with ${code}`))
+      ),
+      send: (line) => Effect.sync(() => void child.stdin.write(`${line}\n`)),
+      exit: Deferred.await(exit),
+      kill: Effect.sync(() => void child.kill("SIGKILL"))
+    }
+  })
+
+/** Another process that holds a lock on a database until it is sent a line. */
+export const lockFile = (filename: string, begin: string): Effect.Effect<Child, never, Scope.Scope> =>
+  Effect.tap(spawn([path("lockFile.mjs"), filename, begin]), (child) => child.line)
+
+/** Another process that runs a TypeScript module. */
+export const run = (module: string, ...args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
+  spawn([
+    path("../../node_modules/vite-node/vite-node.mjs"),
+    "--config",
+    path("../../vitest.config.ts"),
+    path(module),
+    ...args
+  ])

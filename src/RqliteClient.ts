@@ -1,0 +1,259 @@
+/**
+ * A client of rqlite's HTTP API: transactions and queries on a cluster of SQLite databases.
+ *
+ * It takes the `HttpClient` of the context; `NodeHttpClient.layerUndici` keeps connections open and is the fastest on Node. That client
+ * must not retry by itself (a write that was sent may have been applied) and must not follow redirects; the `fetch` one is told not to,
+ * with the `FetchHttpClient.RequestInit` that is in the context where this client is made. A certificate authority of your own is the
+ * HTTP client's business: `NODE_EXTRA_CA_CERTS`, or a dispatcher for undici.
+ *
+ * @since 0.1.0
+ */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import type * as Schedule from "effect/Schedule"
+import * as internal from "./internal/rqlite/client.js"
+import * as config_ from "./internal/rqlite/config.js"
+import * as versions from "./internal/rqlite/version.js"
+import type { RqliteError, RqliteRejected, RqliteStatementError } from "./RqliteError.js"
+
+/**
+ * What is bound to a placeholder. A number that is a safe integer is bound as an integer, any other as a double; a `bigint` must fit 64
+ * bits; a boolean is bound as 1 or 0. A string stays text, also one that looks like a blob literal (`x'4142'`), which rqlite by itself
+ * would turn into a blob.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Param = string | number | bigint | boolean | null | Uint8Array
+
+/**
+ * One SQL statement, and what is bound to its `?` or `?1`, `?2` placeholders: as many as it has. It may not begin or end a transaction.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Statement {
+  readonly sql: string
+  readonly params?: ReadonlyArray<Param>
+}
+
+/**
+ * A value of a row. Integers that a double cannot hold come as `bigint`; so does a whole double beyond 2^53 that is in no column of a type
+ * such as `REAL`, for rqlite writes it as an integer. Blobs come as bytes where the column is declared as `BLOB` or an
+ * unknown type, and as text elsewhere, altered where they are not UTF-8: read such with `hex()`. rqlite itself turns the values of columns
+ * declared as `BOOLEAN` into booleans, and of `DATE`, `DATETIME` and `TIMESTAMP` into RFC 3339 text.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Value = string | number | bigint | boolean | null | Uint8Array
+
+/**
+ * The rows of a statement. `types` are the declared types of the columns in lower case; for an expression the type of its value in the
+ * first row, or empty.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface QueryResult {
+  readonly columns: ReadonlyArray<string>
+  readonly types: ReadonlyArray<string>
+  readonly values: ReadonlyArray<ReadonlyArray<Value>>
+}
+
+/**
+ * What a statement of a transaction did.
+ *
+ * - `rowsAffected`: how many rows an `INSERT`, `UPDATE` or `DELETE` affected; 0 for every other statement.
+ * - `lastInsertId`: the rowid of the last row that an `INSERT` inserted, where it affected any. It means nothing where an upsert updated
+ *   the row that was there, and on a `WITHOUT ROWID` table: then it is that of some earlier insert, perhaps of another client.
+ * - `returned`: the rows of a `RETURNING` clause. rqlite up to 9.4.1 commits a transaction whose statement with such a clause failed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExecuteResult {
+  readonly rowsAffected: number
+  readonly lastInsertId: number | bigint
+  readonly returned: Option.Option<QueryResult>
+}
+
+/**
+ * What a read is worth and what it costs.
+ *
+ * - `"none"`: what the node that is asked has; it may be behind by any time.
+ * - `"weak"`: the leader's data; a leader that is just being deposed may answer with old data.
+ * - `"linearizable"`: sees every write that was acknowledged before; the leader asks a majority first. A server older than 8.32.5 takes
+ *   it as something weaker: see {@link isAtLeast}.
+ * - `"strong"`: like linearizable, and each request is an entry in the Raft log.
+ * - `"auto"`: `"none"` on a read-only node, `"weak"` on any other.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Level = "none" | "weak" | "linearizable" | "strong" | "auto"
+
+/**
+ * - `timeout`: how long one request to one node may take, instead of the client's own.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExecuteOptions {
+  readonly timeout?: Duration.DurationInput
+}
+
+/**
+ * - `level`: by default `"linearizable"`.
+ * - `freshness`: at level `"none"`, how long ago the node must have heard of the leader at most; a node that has not fails with
+ *   `RqliteUnavailable`, `reason: "stale"`, and the next one is asked.
+ * - `transaction`: whether all statements see one state of the database, by default false.
+ * - `timeout`: how long one request to one node may take, instead of the client's own.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface QueryOptions {
+  readonly level?: Level
+  readonly freshness?: Duration.DurationInput
+  readonly transaction?: boolean
+  readonly timeout?: Duration.DurationInput
+}
+
+/**
+ * A node as the cluster sees it. `url` is the API address it advertises, `raftAddress` the one the nodes use among themselves; `error`
+ * says why it is not reachable.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface NodeStatus {
+  readonly id: string
+  readonly url: Option.Option<string>
+  readonly raftAddress: string
+  readonly version: string
+  readonly voter: boolean
+  readonly reachable: boolean
+  readonly leader: boolean
+  readonly error: Option.Option<string>
+}
+
+/**
+ * - `execute` runs statements in order as one transaction, one entry in the Raft log: all or nothing. It is sent to the leader only. It
+ *   goes on with another node, and later tries again, as long as every failure proves that nothing was applied; where that is not known
+ *   it fails at once with `outcome: "unknown"`. One that is interrupted may have been applied too.
+ * - `query` runs statements that only read, and fails with the error of the first that fails. It goes on with another node, and later
+ *   tries again, after any failure of a node.
+ * - `queryEach` is `query` for statements that have nothing to do with each other: each gives its own rows or its own error.
+ * - `ready` succeeds where a node says that it is ready and knows a leader, `version` is what a node says of itself, `nodes` the cluster
+ *   as one node sees it. They ask each node once and do not try again. `ready` needs the permission `ready`, `nodes` the permission
+ *   `status`, `version` none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RqliteClient {
+  readonly execute: (
+    statements: ReadonlyArray<Statement>,
+    options?: ExecuteOptions
+  ) => Effect.Effect<ReadonlyArray<ExecuteResult>, RqliteError>
+  readonly query: (
+    statements: ReadonlyArray<Statement>,
+    options?: QueryOptions
+  ) => Effect.Effect<ReadonlyArray<QueryResult>, RqliteError>
+  readonly queryEach: (
+    statements: ReadonlyArray<Statement>,
+    options?: QueryOptions
+  ) => Effect.Effect<ReadonlyArray<Either.Either<QueryResult, RqliteStatementError>>, RqliteError>
+  readonly ready: Effect.Effect<void, RqliteError>
+  readonly version: Effect.Effect<string, RqliteError>
+  readonly nodes: Effect.Effect<ReadonlyArray<NodeStatus>, RqliteError>
+}
+
+/**
+ * @since 0.1.0
+ * @category tags
+ */
+export const RqliteClient: Context.Tag<RqliteClient, RqliteClient> =
+  Context.GenericTag<RqliteClient>("holdfast/RqliteClient")
+
+/**
+ * - `urls`: the nodes, such as `https://10.0.0.1:4001`, at least one. A URL may hold a user name and a password of its own, which no error
+ *   and no log shows, and a base path behind a proxy. The leader is found from any of them; a leader that is not listed is used at the
+ *   address it advertises.
+ * - `username`, `password`: for the URLs that hold none.
+ * - `timeout`: how long one request to one node may take, by default 10 seconds.
+ * - `retry`: when a call in which no node could answer is tried again, by default after 50 milliseconds, then twice as long each time up
+ *   to a second, with jitter, for 10 seconds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  readonly urls: ReadonlyArray<string | Redacted.Redacted>
+  readonly username?: string | undefined
+  readonly password?: Redacted.Redacted | undefined
+  readonly timeout?: Duration.DurationInput | undefined
+  readonly retry?: Schedule.Schedule<unknown, RqliteError> | undefined
+}
+
+/**
+ * Makes a client. Nothing is sent.
+ *
+ * Fails with `RqliteRejected` (`reason: "invalid-input"`) where an option is not valid.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make: (options: Options) => Effect.Effect<RqliteClient, RqliteRejected, HttpClient.HttpClient> =
+  internal.make
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options: Options): Layer.Layer<RqliteClient, RqliteRejected, HttpClient.HttpClient> =>
+  Layer.effect(RqliteClient, make(options))
+
+/**
+ * The options as the environment gives them:
+ *
+ * - `RQLITE_URL`: the URLs of the nodes, separated by commas (a comma in a password is written as `%2C`)
+ * - `RQLITE_USERNAME`, `RQLITE_PASSWORD`: optional
+ * - `RQLITE_TIMEOUT`: a duration such as `5 seconds`, optional
+ *
+ * @since 0.1.0
+ * @category config
+ */
+export const config: Config.Config<Options> = config_.options
+
+/**
+ * {@link layer} with the options that a config gives, by default {@link config}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options> = config
+): Layer.Layer<RqliteClient, RqliteRejected | ConfigError.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(RqliteClient, Effect.flatMap(Config.unwrap(options), make))
+
+/**
+ * Whether a version that a node says of itself, such as `v8.36.3`, is a release and at least the given one. One that is no release's, a
+ * commit's for example, is not.
+ *
+ * @since 0.1.0
+ * @category versions
+ */
+export const isAtLeast: (version: string, least: readonly [major: number, minor: number, patch: number]) => boolean =
+  versions.isAtLeast

@@ -1,0 +1,144 @@
+/**
+ * What a call of {@link RqliteClient} can fail with. Three cases, told apart by what the caller can do next: try later
+ * ({@link RqliteUnavailable}), change the request or the set-up ({@link RqliteRejected}), change the statement
+ * ({@link RqliteStatementError}).
+ *
+ * Each has an `outcome`. For `execute` it says what became of the transaction: `"not-applied"` is certain, `"unknown"` means that it may
+ * have been applied or may still be. A call that reads always says `"not-applied"`. No error holds a password, and none holds a value
+ * that was bound.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/**
+ * @since 0.1.0
+ * @category type ids
+ */
+export const TypeId: unique symbol = Symbol.for("holdfast/RqliteError")
+
+/**
+ * @since 0.1.0
+ * @category type ids
+ */
+export type TypeId = typeof TypeId
+
+const at = (node: string | undefined): string => (node === undefined ? "" : ` at ${node}`)
+
+/**
+ * The cluster cannot answer now and may later.
+ *
+ * - `"no-leader"`: no node that answers knows a leader, or the leader is not ready.
+ * - `"connection"`: no connection could be made, or it broke.
+ * - `"timeout"`: no answer came within the time a request is given.
+ * - `"busy"`: the database is locked, or somebody left the connection that all writes share inside a transaction.
+ * - `"stale"`: a read at level `none` that asked for a freshness the node cannot promise.
+ * - `"answer"`: an answer came that is none of rqlite's, or one that says nothing about the outcome.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("holdfast/RqliteError/RqliteUnavailable")(
+  "RqliteUnavailable",
+  {
+    operation: Schema.String,
+    reason: Schema.Literal("no-leader", "connection", "timeout", "busy", "stale", "answer"),
+    outcome: Schema.Literal("not-applied", "unknown"),
+    node: Schema.optional(Schema.String),
+    detail: Schema.String,
+    cause: Schema.optional(Schema.Defect)
+  }
+) {
+  /** @since 0.1.0 */
+  readonly [TypeId]: TypeId = TypeId
+
+  /** @since 0.1.0 */
+  override get message(): string {
+    const outcome = this.outcome === "unknown" ? " (whether it was applied is not known)" : ""
+    return `rqlite ${this.operation} is not possible now${at(this.node)}: ${this.detail}${outcome}`
+  }
+}
+
+/**
+ * The cluster, or the client itself, will never accept this call as it is. Nothing was written.
+ *
+ * - `"invalid-input"`: an option, a statement or a parameter that the client refuses; `path` names it. Nothing was sent.
+ * - `"auth"`: the credentials are wrong, or the user lacks the permission that the call needs.
+ * - `"tls"`: the certificate of a node is not trusted, or a node does not speak TLS.
+ * - `"request"`: a node, or a proxy before it, refused the request.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast/RqliteError/RqliteRejected")(
+  "RqliteRejected",
+  {
+    operation: Schema.String,
+    reason: Schema.Literal("invalid-input", "auth", "tls", "request"),
+    path: Schema.optional(Schema.String),
+    node: Schema.optional(Schema.String),
+    detail: Schema.String,
+    cause: Schema.optional(Schema.Defect)
+  }
+) {
+  /** @since 0.1.0 */
+  readonly [TypeId]: TypeId = TypeId
+
+  /** @since 0.1.0 */
+  readonly outcome: "not-applied" = "not-applied"
+
+  /** @since 0.1.0 */
+  override get message(): string {
+    const path = this.path === undefined ? "" : `${this.path}: `
+    return `rqlite ${this.operation} was refused${at(this.node)}: ${path}${this.detail}`
+  }
+}
+
+/**
+ * A statement failed. An `execute` was rolled back as a whole.
+ *
+ * `index` is the place of the statement in the request, from 0; it is missing where the transaction failed as a whole, for example when
+ * a deferred constraint was checked at its end. `detail` is SQLite's text. `reason` sorts it: `"constraint"`, `"disk-full"`,
+ * `"read-only"` (a write where only reads are allowed), `"busy"` (may work later), else `"sql"`.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RqliteStatementError extends Schema.TaggedError<RqliteStatementError>(
+  "holdfast/RqliteError/RqliteStatementError"
+)("RqliteStatementError", {
+  operation: Schema.String,
+  reason: Schema.Literal("constraint", "disk-full", "read-only", "busy", "sql"),
+  index: Schema.optional(Schema.Number),
+  sql: Schema.optional(Schema.String),
+  node: Schema.optional(Schema.String),
+  detail: Schema.String
+}) {
+  /** @since 0.1.0 */
+  readonly [TypeId]: TypeId = TypeId
+
+  /** @since 0.1.0 */
+  readonly outcome: "not-applied" = "not-applied"
+
+  /** @since 0.1.0 */
+  override get message(): string {
+    const sql = this.sql === undefined ? "" : ` (${this.sql.length > 120 ? `${this.sql.slice(0, 120)}...` : this.sql})`
+    const where = this.index === undefined ? "" : ` at statement ${this.index}${sql}`
+    return `rqlite ${this.operation} failed${where}: ${this.detail}`
+  }
+}
+
+/**
+ * What a call can fail with.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type RqliteError = RqliteUnavailable | RqliteRejected | RqliteStatementError
+
+/**
+ * @since 0.1.0
+ * @category guards
+ */
+export const isRqliteError = (u: unknown): u is RqliteError => Predicate.hasProperty(u, TypeId)

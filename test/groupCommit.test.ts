@@ -1,0 +1,149 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { SqlDriver, Statement } from "holdfast/SqlDriver"
+import { StoreRejected, StoreUnavailable } from "holdfast/StoreError"
+import * as GroupCommit from "../src/internal/groupCommit.js"
+
+const statement = (name: string): Statement => ({ sql: name, params: [] })
+const call = (id: string) => ({ operation: "commit", executionId: id })
+
+/** Records the lists it runs; a statement named "poison" is rejected, and `gate` holds back the first list. */
+const recorder = (gate?: Deferred.Deferred<void>, fail?: StoreUnavailable) => {
+  const lists: Array<ReadonlyArray<string>> = []
+  const driver: SqlDriver = {
+    query: () => Effect.succeed([]),
+    transaction: (call, statements) =>
+      Effect.gen(function* () {
+        lists.push(statements.map((statement) => statement.sql))
+        if (gate !== undefined && lists.length === 1) yield* Deferred.await(gate)
+        if (fail !== undefined && lists.length > 1) return yield* fail
+        if (statements.some((statement) => statement.sql === "poison")) {
+          return yield* new StoreRejected({ ...call, reason: "constraint", detail: "poison" })
+        }
+        return statements.map((statement, i) => ({ changes: statement.sql.length, lastRowid: i }))
+      })
+  }
+  return { driver, lists }
+}
+
+const limits = { maxCommits: 64, maxBytes: 1_000_000 }
+
+describe("group commit", () => {
+  it.scoped("runs what waits at the same time as one list, in order, and gives each caller its own results", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const group = yield* GroupCommit.make(driver, limits)
+      const results = yield* Effect.forEach(
+        ["a", "bb", "ccc"],
+        (name) => group.transaction(call(name), [statement(name), statement(`${name}!`)]),
+        { concurrency: "unbounded" }
+      )
+      expect(lists).toEqual([["a", "a!", "bb", "bb!", "ccc", "ccc!"]])
+      expect(results.map((result) => result.map(({ changes }) => changes))).toEqual([
+        [1, 2],
+        [2, 3],
+        [3, 4]
+      ])
+    })
+  )
+
+  it.scoped("bounds a list by commits and by bytes, and lets a larger one through alone", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const group = yield* GroupCommit.make(driver, { maxCommits: 2, maxBytes: 100 })
+      const big = { sql: "big", params: ["x".repeat(200)] }
+      yield* Effect.forEach(
+        [statement("a"), statement("b"), statement("c"), big, statement("d")],
+        (statement) => group.transaction(call(statement.sql), [statement]),
+        { concurrency: "unbounded" }
+      )
+      expect(lists).toEqual([["a", "b"], ["c"], ["big"], ["d"]])
+    })
+  )
+
+  it.scoped("fails only the member that is rejected", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const group = yield* GroupCommit.make(driver, limits)
+      const results = yield* Effect.forEach(
+        ["a", "poison", "c"],
+        (name) => Effect.either(group.transaction(call(name), [statement(name)])),
+        { concurrency: "unbounded" }
+      )
+      expect(results.map(Either.isRight)).toEqual([true, false, true])
+      expect(lists).toEqual([["a", "poison", "c"], ["a"], ["poison"], ["c"]])
+      expect(Either.getLeft(results[1] ?? Either.right([]))).toMatchObject({ value: { executionId: "poison" } })
+    })
+  )
+
+  it.scoped("tells each member of an unavailable store in its own name", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const busy = new StoreUnavailable({ operation: "commit", reason: "busy", outcome: "unknown", detail: "locked" })
+      const { driver } = recorder(gate, busy)
+      const group = yield* GroupCommit.make(driver, limits)
+      const first = yield* Effect.fork(group.transaction(call("first"), [statement("first")]))
+      yield* Effect.yieldNow()
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(first)
+      const errors = yield* Effect.forEach(
+        ["a", "b"],
+        (name) => Effect.flip(group.transaction(call(name), [statement(name)])),
+        { concurrency: "unbounded" }
+      )
+      expect(errors).toMatchObject([
+        { _tag: "StoreUnavailable", executionId: "a", outcome: "unknown", detail: "locked" },
+        { _tag: "StoreUnavailable", executionId: "b", outcome: "unknown", detail: "locked" }
+      ])
+    })
+  )
+
+  it.scoped("writes nothing of a caller interrupted while it waits, and lets a running one finish", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { driver, lists } = recorder(gate)
+      const group = yield* GroupCommit.make(driver, limits)
+      const running = yield* Effect.fork(group.transaction(call("running"), [statement("running")]))
+      yield* Effect.repeatN(Effect.yieldNow(), 5)
+      expect(lists).toEqual([["running"]])
+      const waiting = yield* Effect.fork(group.transaction(call("waiting"), [statement("waiting")]))
+      yield* Effect.repeatN(Effect.yieldNow(), 5)
+      expect(Exit.isInterrupted(yield* Fiber.interrupt(waiting))).toBe(true)
+      const interrupting = yield* Effect.fork(Fiber.interrupt(running))
+      yield* Effect.repeatN(Effect.yieldNow(), 5)
+      expect(yield* Fiber.poll(interrupting)).toMatchObject({ _tag: "None" })
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(interrupting)
+      yield* group.transaction(call("next"), [statement("next")])
+      expect(lists).toEqual([["running"], ["next"]])
+    })
+  )
+
+  it.effect("drains when its scope closes, and refuses what comes later", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const gate = yield* Deferred.make<void>()
+      const { driver, lists } = recorder(gate)
+      const group = yield* Scope.extend(GroupCommit.make(driver, limits), scope)
+      const fibers = yield* Effect.forEach(["a", "b"], (name) =>
+        Effect.zipLeft(
+          Effect.fork(group.transaction(call(name), [statement(name)])),
+          Effect.repeatN(Effect.yieldNow(), 5)
+        )
+      )
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* Effect.repeatN(Effect.yieldNow(), 5)
+      const late = yield* Effect.flip(group.transaction(call("late"), [statement("late")]))
+      expect(late).toMatchObject({ _tag: "StoreUnavailable", reason: "shutdown", outcome: "not-applied" })
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(closing)
+      for (const fiber of fibers) expect(Exit.isSuccess(yield* Fiber.await(fiber))).toBe(true)
+      expect(lists).toEqual([["a"], ["b"]])
+    })
+  )
+})

@@ -10,6 +10,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
 import * as busyTimeout from "./internal/busyTimeout.js"
 import * as driver from "./internal/sqlClientDriver.js"
@@ -19,12 +20,15 @@ import type { StoreError } from "./StoreError.js"
 /**
  * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
  *   fails with `StoreUnavailable`. SQLite's own busy timeout is the client's affair: while it lasts the whole process waits.
+ * - `groupCommit`: whether writes that wait at the same time share one transaction, and so one sync of the disk; by default true. Each
+ *   still succeeds or fails by itself, and a lone one waits for nobody.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Options extends SqlDriver.Options {
   readonly busyTimeout?: Duration.DurationInput
+  readonly groupCommit?: boolean
 }
 
 /**
@@ -43,12 +47,13 @@ export interface Options extends SqlDriver.Options {
  */
 export const make = (
   options: Options = {}
-): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient> =>
+): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function* () {
     const patience = yield* busyTimeout.decode(options.busyTimeout)
     yield* driver.outsideTransaction
     const client = yield* SqlClient.SqlClient
-    return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout: patience }), options)
+    const { groupCommit = true } = options
+    return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout: patience, groupCommit }), options)
   })
 
 /**
@@ -58,4 +63,4 @@ export const make = (
  * @category layers
  */
 export const layer = (options?: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient> =>
-  Layer.effect(ExecutionStore.ExecutionStore, make(options))
+  Layer.scoped(ExecutionStore.ExecutionStore, make(options))

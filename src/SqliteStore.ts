@@ -21,6 +21,8 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
  *   be lost then, the database stays whole, and a crash of the process alone loses nothing.
  * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
  *   fails with `StoreUnavailable`. The process goes on meanwhile.
+ * - `groupCommit`: whether writes that wait at the same time share one transaction, and so one sync of the disk; by default true. Each
+ *   still succeeds or fails by itself, and a lone one waits for nobody.
  *
  * @since 0.1.0
  * @category models
@@ -29,6 +31,7 @@ export interface Options extends SqlDriver.Options {
   readonly filename: string
   readonly durability?: "full" | "normal"
   readonly busyTimeout?: Duration.DurationInput
+  readonly groupCommit?: boolean
 }
 
 // What is wrong with a file is told with its name.

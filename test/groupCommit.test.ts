@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { SqlDriver, Statement } from "holdfast/SqlDriver"
+import type { Statement } from "holdfast/SqlDriver"
 import { StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as GroupCommit from "../src/internal/groupCommit.js"
 
@@ -15,12 +15,13 @@ const call = (id: string) => ({ operation: "commit", executionId: id })
 /** Records the lists it runs; a statement named "poison" is rejected, and `gate` holds back the first list. */
 const recorder = (gate?: Deferred.Deferred<void>, fail?: StoreUnavailable) => {
   const lists: Array<ReadonlyArray<string>> = []
-  const driver: SqlDriver = {
+  const driver: GroupCommit.LazyDriver = {
     query: () => Effect.succeed([]),
-    transaction: (call, statements) =>
+    transaction: (call, take) =>
       Effect.gen(function* () {
+        const statements = take()
         lists.push(statements.map((statement) => statement.sql))
-        if (gate !== undefined && lists.length === 1) yield* Deferred.await(gate)
+        if (gate !== undefined && lists.length === 1) yield* Effect.uninterruptible(Deferred.await(gate))
         if (fail !== undefined && lists.length > 1) return yield* fail
         if (statements.some((statement) => statement.sql === "poison")) {
           return yield* new StoreRejected({ ...call, reason: "constraint", detail: "poison" })
@@ -121,6 +122,90 @@ describe("group commit", () => {
       yield* Fiber.join(interrupting)
       yield* group.transaction(call("next"), [statement("next")])
       expect(lists).toEqual([["running"], ["next"]])
+    })
+  )
+
+  it.scoped("stops waiting for a lock when nobody waits for the outcome any more", () =>
+    Effect.gen(function* () {
+      const locked: GroupCommit.LazyDriver = { query: () => Effect.succeed([]), transaction: () => Effect.never }
+      const group = yield* GroupCommit.make(locked, limits)
+      const fibers = yield* Effect.forEach(["a", "b"], (name) =>
+        Effect.fork(group.transaction(call(name), [statement(name)]))
+      )
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      const [a, b] = yield* Effect.forEach(fibers, (fiber) => Effect.fork(Fiber.interrupt(fiber)))
+      if (a === undefined || b === undefined) return expect.fail("two fibers were forked")
+      expect(Exit.isInterrupted(yield* Fiber.join(a))).toBe(true)
+      expect(Exit.isInterrupted(yield* Fiber.join(b))).toBe(true)
+    })
+  )
+
+  it.scoped("decides who shares a transaction when it has begun", () =>
+    Effect.gen(function* () {
+      const lock = yield* Effect.makeLatch(false)
+      const { driver, lists } = recorder()
+      const patient: GroupCommit.LazyDriver = {
+        ...driver,
+        transaction: (call, take) => Effect.zipRight(lock.await, driver.transaction(call, take))
+      }
+      const group = yield* GroupCommit.make(patient, limits)
+      const first = yield* Effect.fork(group.transaction(call("first"), [statement("first")]))
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      const second = yield* Effect.fork(group.transaction(call("second"), [statement("second")]))
+      const third = yield* Effect.fork(group.transaction(call("third"), [statement("third")]))
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      expect(Exit.isInterrupted(yield* Fiber.interrupt(second))).toBe(true)
+      yield* lock.open
+      yield* Fiber.joinAll([first, third])
+      expect(lists).toEqual([["first", "third"]])
+    })
+  )
+
+  it.scoped("fails what waited for a transaction that could not begin, and not what came since", () =>
+    Effect.gen(function* () {
+      const lock = yield* Effect.makeLatch(false)
+      const { driver } = recorder()
+      let attempts = 0
+      const busy = new StoreUnavailable({
+        operation: "commit",
+        reason: "busy",
+        outcome: "not-applied",
+        detail: "locked"
+      })
+      const patient: GroupCommit.LazyDriver = {
+        ...driver,
+        transaction: (call, take) =>
+          Effect.suspend(() => (++attempts === 1 ? Effect.zipRight(lock.await, busy) : driver.transaction(call, take)))
+      }
+      const group = yield* GroupCommit.make(patient, limits)
+      const first = yield* Effect.fork(Effect.flip(group.transaction(call("first"), [statement("first")])))
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      const second = yield* Effect.fork(group.transaction(call("second"), [statement("second")]))
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      yield* lock.open
+      expect(yield* Fiber.join(first)).toMatchObject({ reason: "busy", executionId: "first" })
+      expect(yield* Fiber.join(second)).toHaveLength(1)
+    })
+  )
+
+  it.scoped("tells the outcome first to a caller that leaves while its group runs", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { driver, lists } = recorder(gate)
+      const group = yield* GroupCommit.make(driver, limits)
+      const fibers = yield* Effect.forEach(["a", "poison"], (name) =>
+        Effect.fork(group.transaction(call(name), [statement(name)]))
+      )
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      expect(lists).toEqual([["a", "poison"]])
+      const [a, poison] = fibers
+      if (a === undefined || poison === undefined) return expect.fail("two fibers were forked")
+      const leaving = yield* Effect.fork(Fiber.interrupt(a))
+      yield* Effect.repeatN(Effect.yieldNow(), 5)
+      yield* Deferred.succeed(gate, undefined)
+      expect(Exit.isInterrupted(yield* Fiber.join(leaving))).toBe(true)
+      expect(Exit.isFailure(yield* Fiber.await(poison))).toBe(true)
+      expect(lists).toEqual([["a", "poison"], ["a"], ["poison"]])
     })
   )
 

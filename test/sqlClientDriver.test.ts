@@ -13,7 +13,7 @@ const call = { operation: "test", executionId: "e" }
 const statement = (sql: string, ...params: Statement["params"]): Statement => ({ sql, params })
 
 const driverOn = (client: Parameters<typeof sqlClientDriver.make>[0]["client"]) =>
-  sqlClientDriver.make({ client, busyTimeout: Duration.seconds(1) })
+  sqlClientDriver.make({ client, busyTimeout: Duration.seconds(1), groupCommit: false })
 
 const fixture = Effect.gen(function* () {
   const sql = yield* Client.make()

@@ -23,8 +23,6 @@ export class Invalid {
   ) {}
 }
 
-const join = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
-
 const show = (u: unknown): string => {
   if (u === undefined) return "nothing"
   if (u === null || typeof u === "number" || typeof u === "boolean" || typeof u === "bigint") return String(u)
@@ -88,29 +86,32 @@ export const array =
   <A>(reader: Reader<A>): Reader<ReadonlyArray<A>> =>
   (u, path) => {
     if (!Array.isArray(u)) throw expected("an array", u, path)
-    return u.map((item: unknown, i) => reader(item, `${path}[${i}]`))
+    return u.map((item: unknown, i) => reader(item, json.at(path, i)))
   }
 
 export const record =
   <A>(reader: Reader<A>): Reader<{ readonly [key: string]: A }> =>
   (u, path) =>
     // fromEntries defines properties where an assignment would run the setter of a key named __proto__
-    Object.fromEntries(Object.entries(object(u, path)).map(([key, value]) => [key, reader(value, join(path, key))]))
+    Object.fromEntries(Object.entries(object(u, path)).map(([key, value]) => [key, reader(value, json.at(path, key))]))
+
+// The keys of a model need no quotes, and this runs for each of them at every load.
+const member = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
 /** A key that must be there. */
 export const required = <A>(row: JsonObject, path: string, key: string, reader: Reader<A>): A => {
-  if (row[key] === undefined) throw new Invalid(join(path, key), "is missing")
-  return reader(row[key], join(path, key))
+  if (row[key] === undefined) throw new Invalid(member(path, key), "is missing")
+  return reader(row[key], member(path, key))
 }
 
 /** A key that may be missing. */
 export const optional = <A>(row: JsonObject, path: string, key: string, reader: Reader<A>, fallback: A): A =>
-  row[key] === undefined ? fallback : reader(row[key], join(path, key))
+  row[key] === undefined ? fallback : reader(row[key], member(path, key))
 
 /** A key that may be missing or null. */
 export const orNull = <A>(row: JsonObject, path: string, key: string, reader: Reader<A>): A | null => {
   const value = row[key]
-  return value === undefined || value === null ? null : reader(value, join(path, key))
+  return value === undefined || value === null ? null : reader(value, member(path, key))
 }
 
 const none: JsonObject = {}
@@ -125,7 +126,10 @@ export const rest = (row: JsonObject, known: ReadonlySet<string>): JsonObject =>
 export const extra = (extra: JsonObject, known: ReadonlySet<string>, path: string): JsonObject => {
   const taken = Object.keys(extra).find((key) => known.has(key))
   if (taken === undefined) return extra
-  throw new Invalid(join(join(path, "extra"), taken), "is a key of the stored row itself, which extra cannot hold")
+  throw new Invalid(
+    json.at(json.at(path, "extra"), taken),
+    "is a key of the stored row itself, which extra cannot hold"
+  )
 }
 
 /** The value that a text holds, or what is wrong with it. */

@@ -1,6 +1,7 @@
 import type { ChildState, Execution, ExecutionSummary } from "../Execution.js"
 import * as codec from "./codec.js"
 import { event } from "./eventCodec.js"
+import * as json from "./json.js"
 
 export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
 
@@ -127,7 +128,7 @@ export const execution: codec.Codec<Execution> = {
     child_id: execution.childId,
     deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
     children: Object.fromEntries(
-      Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, `children.${id}`)])
+      Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
     ),
     invoke_seq: execution.invokeSeq,
     created_at: execution.createdAt,

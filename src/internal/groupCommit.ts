@@ -3,6 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement, StatementResult } from "../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../StoreError.js"
@@ -16,12 +17,23 @@ export interface GroupOptions {
   readonly maxBytes: number
 }
 
+/** A driver that asks for the statements of a transaction when it has begun it; where it begins anew, it asks again. */
+export interface LazyDriver extends Omit<SqlDriver, "transaction"> {
+  readonly transaction: (call: Call, statements: () => ReadonlyArray<Statement>) => Effect.Effect<Results, Failure>
+}
+
+/** A driver whose transactions need no beginning of their own: one request, or one batch. */
+export const lazy = (driver: SqlDriver): LazyDriver => ({
+  ...driver,
+  transaction: (call, statements) => Effect.suspend(() => driver.transaction(call, statements()))
+})
+
 interface Entry {
   readonly call: Call
   readonly statements: ReadonlyArray<Statement>
   readonly bytes: number
   readonly done: Deferred.Deferred<Results, Failure>
-  state: "queued" | "running" | "cancelled"
+  running: boolean
 }
 
 // Two bytes a character is enough for a bound; counting exactly would read every text once more.
@@ -49,76 +61,95 @@ const attribute = (call: Call, error: Failure): Failure => {
  *
  * - The statements of a transaction are guarded by what they expect, so one that does not apply writes nothing and disturbs nobody.
  * - Where the shared transaction is rejected, its members run again each by itself: the poisoned one fails alone.
- * - A caller that is interrupted while it waits is taken out, and nothing of it is written; one whose transaction runs already is
- *   interrupted when the outcome is known.
+ * - Who shares a transaction is decided when it has begun: what comes while it waits for a lock is in it, and a caller that is interrupted
+ *   by then is not, and has written nothing. One that is interrupted later is so when the outcome is known.
  * - When the scope closes, what waits is still run; later calls fail with `StoreUnavailable` (`reason: "shutdown"`).
  */
-export const make = (driver: SqlDriver, options: GroupOptions): Effect.Effect<SqlDriver, never, Scope.Scope> =>
+export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<SqlDriver, never, Scope.Scope> =>
   Effect.gen(function* () {
     let queue: Array<Entry> = []
     let open = true
+    /** The shared transaction, as long as it has not begun. */
+    let beginning: Fiber.Fiber<Results, Failure> | undefined
     const wake = yield* Effect.makeLatch(false)
 
     const takeGroup = (): ReadonlyArray<Entry> => {
-      const group: Array<Entry> = []
       let bytes = 0
-      let next = 0
-      for (; next < queue.length && group.length < options.maxCommits; next++) {
-        const entry = queue[next]
-        if (entry === undefined || entry.state === "cancelled") continue
+      const end = queue.findIndex((entry, i) => {
         bytes += entry.bytes
-        if (group.length > 0 && bytes > options.maxBytes) break
-        entry.state = "running"
-        group.push(entry)
-      }
-      queue = queue.slice(next)
+        return i > 0 && (i === options.maxCommits || bytes > options.maxBytes)
+      })
+      const group = end < 0 ? queue : queue.slice(0, end)
+      queue = end < 0 ? [] : queue.slice(end)
+      for (const entry of group) entry.running = true
+      beginning = undefined
       return group
     }
 
+    const failAll = (entries: ReadonlyArray<Entry>, cause: Cause.Cause<Failure>) =>
+      Effect.forEach(
+        entries,
+        (entry) =>
+          Deferred.failCause(
+            entry.done,
+            Cause.map(cause, (error) => attribute(entry.call, error))
+          ),
+        { discard: true }
+      )
+
     const runAlone = (entry: Entry) =>
-      Effect.flatMap(Effect.exit(driver.transaction(entry.call, entry.statements)), (exit) =>
+      Effect.flatMap(Effect.exit(driver.transaction(entry.call, () => entry.statements)), (exit) =>
         Deferred.done(entry.done, exit)
       )
 
-    const runGroup = (group: ReadonlyArray<Entry>): Effect.Effect<unknown> => {
-      const [first] = group
-      if (first === undefined) return Effect.void
-      if (group.length === 1) return runAlone(first)
-      const statements = group.flatMap((entry) => entry.statements)
-      return Effect.flatMap(Effect.exit(driver.transaction({ operation: "commit" }, statements)), (exit) => {
-        if (Exit.isSuccess(exit)) {
-          let end = 0
-          return Effect.forEach(
-            group,
-            (entry) => {
-              const start = end
-              end += entry.statements.length
-              return Deferred.succeed(entry.done, exit.value.slice(start, end))
-            },
-            { discard: true }
-          )
-        }
-        const failure = Cause.failureOption(exit.cause)
-        if (failure._tag === "Some" && failure.value._tag === "StoreUnavailable") {
-          const error = failure.value
-          return Effect.forEach(group, (entry) => Deferred.fail(entry.done, attribute(entry.call, error)), {
-            discard: true
-          })
-        }
-        return Effect.forEach(group, runAlone, { discard: true })
-      })
+    const settle = (group: ReadonlyArray<Entry>, exit: Exit.Exit<Results, Failure>) => {
+      if (Exit.isSuccess(exit)) {
+        let end = 0
+        return Effect.forEach(
+          group,
+          (entry) => {
+            const start = end
+            end += entry.statements.length
+            return Deferred.succeed(entry.done, exit.value.slice(start, end))
+          },
+          { discard: true }
+        )
+      }
+      const rejected = Option.exists(Cause.failureOption(exit.cause), (error) => error._tag === "StoreRejected")
+      return rejected && group.length > 1
+        ? Effect.forEach(group, runAlone, { discard: true })
+        : failAll(group, exit.cause)
     }
+
+    const runGroup = Effect.gen(function* () {
+      // Lets every fiber that is about to commit do so first.
+      yield* Effect.yieldNow()
+      const waited = new Set(queue)
+      let group: ReadonlyArray<Entry> | undefined
+      const statements = () => {
+        group ??= takeGroup()
+        return group.flatMap((entry) => entry.statements)
+      }
+      const fiber = yield* Effect.fork(Effect.interruptible(driver.transaction({ operation: "commit" }, statements)))
+      if (group === undefined) beginning = fiber
+      const exit = yield* Fiber.await(fiber)
+      beginning = undefined
+      if (group !== undefined) return yield* settle(group, exit)
+      if (Exit.isSuccess(exit) || Exit.isInterrupted(exit)) return
+      const failed = queue.filter((entry) => waited.has(entry))
+      queue = queue.filter((entry) => !waited.has(entry))
+      yield* failAll(failed, exit.cause)
+    })
 
     const worker = yield* Effect.gen(function* () {
       while (open || queue.length > 0) {
-        if (queue.length === 0) {
+        if (queue.length > 0) {
+          yield* runGroup
+        } else {
           // in the same step as the look at the queue, or a wake-up between the two would be lost
           wake.unsafeClose()
           yield* wake.await
         }
-        // Lets every fiber that is about to commit do so first.
-        yield* Effect.yieldNow()
-        yield* runGroup(takeGroup())
       }
     }).pipe(Effect.uninterruptible, Effect.forkDaemon)
 
@@ -129,6 +160,14 @@ export const make = (driver: SqlDriver, options: GroupOptions): Effect.Effect<Sq
         return Fiber.await(worker)
       })
     )
+
+    /** Nobody waits for the entry any more: ends when it is certain what became of it. */
+    const leave = (entry: Entry): Effect.Effect<unknown> =>
+      Effect.suspend((): Effect.Effect<unknown> => {
+        if (entry.running) return Effect.exit(Deferred.await(entry.done))
+        queue = queue.filter((other) => other !== entry)
+        return queue.length === 0 && beginning !== undefined ? Fiber.interruptFork(beginning) : Effect.void
+      })
 
     const transaction: SqlDriver["transaction"] = (call, statements) =>
       Effect.uninterruptibleMask((restore) =>
@@ -145,18 +184,10 @@ export const make = (driver: SqlDriver, options: GroupOptions): Effect.Effect<Sq
             )
           }
           const done = yield* Deferred.make<Results, Failure>()
-          const entry: Entry = { call, statements, bytes: sizeOf(statements), done, state: "queued" }
+          const entry: Entry = { call, statements, bytes: sizeOf(statements), done, running: false }
           queue.push(entry)
           wake.unsafeOpen()
-          return yield* restore(Deferred.await(done)).pipe(
-            Effect.onInterrupt(() =>
-              Effect.suspend(() => {
-                if (entry.state === "running") return Effect.exit(Deferred.await(done))
-                entry.state = "cancelled"
-                return Effect.void
-              })
-            )
-          )
+          return yield* Effect.onInterrupt(restore(Deferred.await(done)), () => leave(entry))
         })
       )
 

@@ -38,7 +38,8 @@ export interface Unserializable {
   readonly problem: string
 }
 
-const at = (path: string, key: string | number): string => {
+/** The path of a part: `a.b[2]["not a name"]`. */
+export const at = (path: string, key: string | number): string => {
   if (typeof key === "number") return `${path}[${key}]`
   if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`
   return path === "" ? key : `${path}.${key}`

@@ -7,8 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement, StatementResult } from "../SqlDriver.js"
 import { StoreRejected, type StoreUnavailable } from "../StoreError.js"
+import * as group from "./groupCommit.js"
 import { command, query, write } from "./sqlConnection.js"
 import { type Problem, problemOf, toStoreError } from "./sqliteError.js"
 
@@ -47,11 +49,11 @@ const begin = (connection: Connection): Effect.Effect<void, Failure> => {
 /** Runs the statements in a transaction of their own. It ends here in every case; some failures have ended it already. */
 const transact = (
   connection: Connection,
-  statements: ReadonlyArray<Statement>
+  statements: () => ReadonlyArray<Statement>
 ): Effect.Effect<ReadonlyArray<StatementResult>, Failure> =>
   begin(connection).pipe(
     Effect.zipRight(
-      writeAll(connection, statements).pipe(
+      Effect.suspend(() => writeAll(connection, statements())).pipe(
         Effect.mapError(failed),
         Effect.zipLeft(
           Effect.mapError(command(connection, "COMMIT"), (error) => ({ problem: problemOf(error), committing: true }))
@@ -107,11 +109,18 @@ const check = (client: SqlClient.SqlClient): Effect.Effect<void, StoreRejected> 
     : Effect.void
 }
 
-/** - `busyTimeout`: for how long a locked database is tried again. */
+/**
+ * - `busyTimeout`: for how long a locked database is tried again.
+ * - `groupCommit`: whether transactions that wait at the same time share one.
+ */
 export interface DriverOptions {
   readonly client: SqlClient.SqlClient
   readonly busyTimeout: Duration.Duration
+  readonly groupCommit: boolean
 }
+
+// One sync serves so many; beyond that a group only makes its first members wait.
+const groupLimits = { maxCommits: 128, maxBytes: 8_000_000 }
 
 /**
  * A driver on an SQLite client. It takes the client's one connection for itself for each call, except within the caller's own
@@ -119,8 +128,9 @@ export interface DriverOptions {
  */
 export const make = ({
   busyTimeout,
-  client
-}: DriverOptions): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected> =>
+  client,
+  groupCommit
+}: DriverOptions): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.gen(function* () {
     yield* check(client)
     const patience = Duration.toMillis(busyTimeout)
@@ -165,10 +175,13 @@ export const make = ({
         })
       )
 
-    const alone: SqlDriver = {
+    const single: group.LazyDriver = {
       transaction: (call, statements) => patiently(call, (connection) => transact(connection, statements)),
       query: (call, statement) => patiently(call, (connection) => Effect.mapError(query(connection, statement), failed))
     }
+    const alone: SqlDriver = groupCommit
+      ? yield* group.make(single, groupLimits)
+      : { ...single, transaction: (call, statements) => single.transaction(call, () => statements) }
 
     const within = (connection: Connection): SqlDriver => {
       const busy = "the database is locked, so the whole transaction that this is a part of must be run again"

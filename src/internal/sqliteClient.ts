@@ -27,12 +27,13 @@ const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchro
 export const make = ({
   busyTimeout,
   durability = "full",
-  filename
+  filename,
+  groupCommit = true
 }: Options): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.gen(function* () {
     const patience = yield* decodeBusyTimeout(busyTimeout)
     yield* check(filename)
-    const driver = yield* sqlClientDriver.make({ client: yield* open(filename), busyTimeout: patience })
+    const driver = yield* sqlClientDriver.make({ client: yield* open(filename), busyTimeout: patience, groupCommit })
     const pragma = (sql: string) => Effect.map(driver.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])
     yield* pragma("PRAGMA busy_timeout = 0")
     const journal = yield* pragma("PRAGMA journal_mode = WAL")

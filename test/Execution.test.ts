@@ -216,7 +216,7 @@ describe("Execution", () => {
       [{ ...minimal, error: {} }, "error: expected a string, found an object"],
       [{ ...minimal, history: null }, "history: expected an object, found null"],
       [{ ...minimal, history: [] }, "history: expected an object, found an array"],
-      [{ ...minimal, history: { "": 1 } }, "history.: expected a string, found 1"],
+      [{ ...minimal, history: { "": 1 } }, 'history[""]: expected a string, found 1'],
       [{ ...minimal, context: null }, "context: expected an object, found null"],
       [{ ...minimal, context: [] }, "context: expected an object, found an array"],
       [{ ...minimal, processed_events: null }, "processed_events: expected an integer below 2^53, found null"],
@@ -231,7 +231,7 @@ describe("Execution", () => {
       [{ ...minimal, deferred: {} }, "deferred: expected an array, found an object"],
       [{ ...minimal, deferred: [{ id: "e" }] }, "deferred[0].kind: is missing"],
       [{ ...minimal, children: null }, "children: expected an object, found null"],
-      [{ ...minimal, children: { "a.b": {} } }, "children.a.b.root_path: is missing"],
+      [{ ...minimal, children: { "a.b": {} } }, 'children["a.b"].root_path: is missing'],
       [{ ...minimal, children: { c: null } }, "children.c: expected an object, found null"],
       [
         { ...minimal, children: { c: { root_path: "R", finished: "yes" } } },

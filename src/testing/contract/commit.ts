@@ -10,8 +10,9 @@ import * as Option from "effect/Option"
 import * as Commit from "../../Commit.js"
 import type { Execution } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { emit, everything, order, spawn, step } from "../internal/samples.js"
-import { conflicts, loaded, visible } from "../internal/state.js"
+import { loaded, visible } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const freeze = <A>(value: A): A => {

@@ -10,8 +10,9 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { scheduleTimer } from "../../Commit.js"
 import { ExecutionStore, streamExecutions } from "../../ExecutionStore.js"
+import { conflicts, corrupts, reports } from "../internal/assertions.js"
 import { emit, everything, order, spawn, step } from "../internal/samples.js"
-import { conflicts, corrupts, listing, outbox, reports, spawns } from "../internal/state.js"
+import { listing, outbox, spawns } from "../internal/state.js"
 import type { Row, Subject } from "../Subject.js"
 
 const row = (data: unknown, version: number = 1): Row => ({

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Definition } from "../../Definition.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { refuses } from "../internal/assertions.js"
 import { awkwardTexts } from "../internal/samples.js"
-import { refuses } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const definition = (version: number, parts: Partial<Definition> = {}): Definition => ({

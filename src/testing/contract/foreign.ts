@@ -8,8 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Execution from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { emit, step } from "../internal/samples.js"
-import { conflicts, listed, loaded, outbox, spawns, timers, trace } from "../internal/state.js"
+import { listed, loaded, outbox, spawns, timers, trace } from "../internal/state.js"
 import type { Row, Subject } from "../Subject.js"
 
 const row = (id: string, version: number, data: string, definitionId = "order"): Row => ({

@@ -20,8 +20,8 @@ export const histories = ({ property }: Subject): void => {
   describe("histories", () => {
     property(
       "every operation gives what the model gives, and leaves the same behind",
-      History.operations(40),
-      25,
+      History.operations(30),
+      20,
       (operations) =>
         Effect.gen(function* () {
           const model = yield* MemoryStore.make()

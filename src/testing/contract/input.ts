@@ -10,12 +10,12 @@ import { cancelTimer, scheduleTimer } from "../../Commit.js"
 import type * as Execution from "../../Execution.js"
 import { ExecutionStore, type ListQuery } from "../../ExecutionStore.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
+import { refuses } from "../internal/assertions.js"
 import { emit, order, spawn, step } from "../internal/samples.js"
-import { loaded, refuses, visible } from "../internal/state.js"
+import { loaded, visible } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
-type Store = Effect.Effect.Success<typeof ExecutionStore>
-type Call = (store: Store, id: string) => Effect.Effect<unknown, StoreConflict | StoreError>
+type Call = (store: ExecutionStore, id: string) => Effect.Effect<unknown, StoreConflict | StoreError>
 
 /** Each place where an id is given, by the path that refuses it. */
 const places: ReadonlyArray<readonly [name: string, path: string, call: Call]> = [

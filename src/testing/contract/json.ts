@@ -9,8 +9,9 @@ import * as Effect from "effect/Effect"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { JsonObject } from "../../Json.js"
 import * as Generators from "../Generators.js"
+import { refuses } from "../internal/assertions.js"
 import { awkwardTexts, emit, order, spawn, step } from "../internal/samples.js"
-import { loaded, outbox, refuses, spawns, trace, visible } from "../internal/state.js"
+import { loaded, outbox, spawns, trace, visible } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 /** Data at every place where a commit carries free data. */

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { cancelTimer, scheduleTimer } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
+import { conflicts, refuses } from "../internal/assertions.js"
 import { emit, everything, order, spawn } from "../internal/samples.js"
-import { conflicts, refuses } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const listening = Effect.gen(function* () {

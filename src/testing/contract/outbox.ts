@@ -8,8 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Event from "../../Event.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { emit, order, spawn, step } from "../internal/samples.js"
-import { conflicts, outbox as pending } from "../internal/state.js"
+import { outbox as pending } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const ascending = (seqs: ReadonlyArray<number>): boolean => seqs.every((seq, i) => i === 0 || seq > (seqs[i - 1] ?? 0))

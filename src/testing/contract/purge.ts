@@ -7,8 +7,9 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { scheduleTimer } from "../../Commit.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { emit, everything, order, spawn, step } from "../internal/samples.js"
-import { conflicts, visible } from "../internal/state.js"
+import { visible } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const ids = ["a", "b"]

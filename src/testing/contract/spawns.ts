@@ -7,8 +7,9 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { order, spawn } from "../internal/samples.js"
-import { conflicts, spawns as pending } from "../internal/state.js"
+import { spawns as pending } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 /**

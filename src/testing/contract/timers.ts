@@ -10,8 +10,9 @@ import type { Timer } from "../../Commit.js"
 import { cancelTimer, scheduleTimer } from "../../Commit.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import * as Generators from "../Generators.js"
+import { conflicts } from "../internal/assertions.js"
 import { order } from "../internal/samples.js"
-import { timers as armed, conflicts, endOfTime } from "../internal/state.js"
+import { timers as armed, endOfTime } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
 const timer = (executionId: string, path: string, fireAt: number): Timer => ({ executionId, path, fireAt })

@@ -1,10 +1,9 @@
-import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { OutboxEntry, SpawnEntry, Timer, TraceEntry } from "../../Commit.js"
 import type { Execution, ExecutionSummary } from "../../Execution.js"
 import * as ExecutionStore from "../../ExecutionStore.js"
-import type { StoreConflict, StoreCorrupt, StoreError } from "../../StoreError.js"
+import type { StoreCorrupt, StoreError } from "../../StoreError.js"
 
 /** A time that no timer of a test lies behind. */
 export const endOfTime = Number.MAX_VALUE
@@ -13,7 +12,13 @@ const store = ExecutionStore.ExecutionStore
 
 type Read<A> = Effect.Effect<A, StoreError, ExecutionStore.ExecutionStore>
 
-const allPending = <A>(
+// A store whose pages do not go on must fail the test, not keep it from ending.
+const goesOn = (what: string, forward: boolean): void => {
+  if (!forward) throw new Error(`a page of the ${what} does not go on behind the one before`)
+}
+
+const allPending = <A extends { readonly seq: number }>(
+  what: string,
   read: (query: ExecutionStore.PendingQuery) => Effect.Effect<ExecutionStore.Pending<A>, StoreError>,
   limit: number
 ) =>
@@ -23,20 +28,32 @@ const allPending = <A>(
     let query: ExecutionStore.PendingQuery = { limit }
     for (;;) {
       const page = yield* read(query)
+      goesOn(
+        what,
+        page.entries.every((entry) => entry.seq > (query.after ?? -1))
+      )
       entries.push(...page.entries)
       corrupt.push(...page.corrupt)
       if (Option.isNone(page.next)) return { entries, corrupt }
+      goesOn(what, page.next.value > (query.after ?? -1))
       query = { limit, after: page.next.value }
     }
   })
 
 /** The whole outbox, read in pages. */
 export const outbox = (limit = 1000): Read<ReadonlyArray<OutboxEntry>> =>
-  Effect.flatMap(store, (store) => Effect.map(allPending(store.pendingOutbox, limit), ({ entries }) => entries))
+  Effect.flatMap(store, (store) =>
+    Effect.map(allPending("outbox", store.pendingOutbox, limit), ({ entries }) => entries)
+  )
 
 /** All spawns, read in pages. */
 export const spawns = (limit = 1000): Read<ReadonlyArray<SpawnEntry>> =>
-  Effect.flatMap(store, (store) => Effect.map(allPending(store.pendingSpawns, limit), ({ entries }) => entries))
+  Effect.flatMap(store, (store) =>
+    Effect.map(allPending("spawns", store.pendingSpawns, limit), ({ entries }) => entries)
+  )
+
+const isSame = (timer: Timer, other: Timer | undefined): boolean =>
+  timer.executionId === other?.executionId && timer.path === other.path && timer.fireAt === other.fireAt
 
 /** All armed timers, read in pages. */
 export const timers = (limit = 1000): Read<ReadonlyArray<Timer>> =>
@@ -46,6 +63,7 @@ export const timers = (limit = 1000): Read<ReadonlyArray<Timer>> =>
       const after = all.at(-1)
       const query = after === undefined ? { limit } : { limit, after }
       const page = yield* Effect.flatMap(store, (store) => store.dueTimers(endOfTime, query))
+      goesOn("due timers", !page.some((timer) => isSame(timer, after)))
       all.push(...page)
       if (page.length < limit) return all
     }
@@ -64,6 +82,7 @@ export const listing = (query: ExecutionStore.ListQuery = {}) =>
       corrupt.push(...page.corrupt)
       sizes.push(page.items.length + page.corrupt.length)
       if (Option.isNone(page.nextCursor)) return { items, corrupt, sizes }
+      goesOn("listing", page.nextCursor.value !== next.cursor)
       next = { ...query, cursor: page.nextCursor.value }
     }
   })
@@ -76,8 +95,7 @@ export const listed = (query: ExecutionStore.ListQuery = {}) =>
 export const loaded = (id: string): Effect.Effect<Execution, StoreError, ExecutionStore.ExecutionStore> =>
   Effect.gen(function* () {
     const found = yield* Effect.flatMap(store, (store) => store.load(id))
-    if (Option.isNone(found)) return expect.fail(`execution ${JSON.stringify(id)} is not stored`)
-    return found.value
+    return Option.getOrThrowWith(found, () => new Error(`execution ${JSON.stringify(id)} is not stored`))
   })
 
 export const trace = (id: string): Read<ReadonlyArray<TraceEntry>> =>
@@ -99,40 +117,3 @@ export const visible = (ids: ReadonlyArray<string>, eventIds: ReadonlyArray<stri
       processed: yield* Effect.forEach(ids, (id) => Effect.forEach(eventIds, (event) => self.isProcessed(id, event)))
     }
   })
-
-/** Checks that the effect fails because the store is at another version, and at which. */
-export const conflicts = <A, R>(
-  effect: Effect.Effect<A, StoreConflict | StoreError, R>,
-  expected: { readonly executionId: string; readonly expected: number; readonly found: number | null }
-) =>
-  Effect.map(Effect.flip(effect), (error) => {
-    expect(error._tag).toBe("StoreConflict")
-    if (error._tag !== "StoreConflict") return
-    expect({
-      executionId: error.executionId,
-      expected: error.expected,
-      found: Option.getOrNull(error.found)
-    }).toEqual(expected)
-  })
-
-/** Checks that the effect is refused as invalid input, and for which part of it. */
-export const refuses = <A, R>(effect: Effect.Effect<A, StoreConflict | StoreError, R>, path: string) =>
-  Effect.map(Effect.flip(effect), (error) => {
-    expect(error).toMatchObject({ _tag: "StoreRejected", reason: "invalid-input", path })
-    // the part is named in what a person reads too
-    expect(error.message).toContain(path)
-  })
-
-/** Checks that the effect fails on a row that does not decode, which row, and what is wrong with it. */
-export const corrupts = <A, R>(
-  effect: Effect.Effect<A, StoreConflict | StoreError, R>,
-  table: string,
-  key: string,
-  problem: string
-) => Effect.map(Effect.flip(effect), (error) => reports(error, table, key, problem))
-
-/** Checks one report of a row that does not decode. */
-export const reports = (error: unknown, table: string, key: string, problem: string): void => {
-  expect(error).toMatchObject({ _tag: "StoreCorrupt", table, key })
-  expect(error).toHaveProperty("problem", expect.stringContaining(problem))
-}

@@ -87,8 +87,9 @@ describe("SqliteStore", () => {
     }
   })
 
+  // On the real clock: a lock that the other process holds for a moment must be waited for.
   describe("another process", () => {
-    it.scoped(
+    it.scopedLive(
       "steps side by side with this store's: nothing is lost and no lock reaches a caller",
       () =>
         Effect.gen(function* () {
@@ -101,6 +102,7 @@ describe("SqliteStore", () => {
           yield* Effect.forEach(children, (child) => child.send("go"))
           const said = yield* Effect.forEach(children, (child) => child.line, { concurrency: "unbounded" })
           assert.deepStrictEqual(said, ["done", "done"])
+          yield* Effect.forEach(children, (child) => child.exit, { concurrency: "unbounded" })
           const store = yield* SqliteStore.make({ filename })
           const all = yield* Effect.forEach(["a-", "b-"], store.idsWithPrefix)
           assert.deepStrictEqual(
@@ -114,7 +116,7 @@ describe("SqliteStore", () => {
       120_000
     )
 
-    it.scoped(
+    it.scopedLive(
       "that is killed amid its commits leaves whole ones",
       () =>
         Effect.gen(function* () {

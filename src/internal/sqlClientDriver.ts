@@ -13,6 +13,7 @@ import { StoreRejected, type StoreUnavailable } from "../StoreError.js"
 import * as group from "./groupCommit.js"
 import { command, query, write } from "./sqlConnection.js"
 import { type Problem, problemOf, toStoreError } from "./sqliteError.js"
+import { make as makeTurn } from "./turn.js"
 
 interface Failure {
   readonly problem: Problem
@@ -135,6 +136,8 @@ export const make = ({
     yield* check(client)
     const patience = Duration.toMillis(busyTimeout)
 
+    const turn = makeTurn()
+
     // Some clients replace their connection while they live.
     let own: Connection | undefined
     const reserve = Effect.mapError(
@@ -158,6 +161,7 @@ export const make = ({
       Effect.suspend(() => {
         let since: number | undefined
         const attempt = Effect.gen(function* () {
+          yield* turn
           const connection = yield* reserve
           // Waiting for the connection is no waiting for the database.
           since ??= yield* Clock.currentTimeMillis

@@ -29,8 +29,36 @@ export * as Json from "./Json.js"
 /**
  * @since 0.1.0
  */
+export * as MemoryStore from "./MemoryStore.js"
+/**
+ * @since 0.1.0
+ */
+export * as OutboxRelay from "./OutboxRelay.js"
+/**
+ * @since 0.1.0
+ */
+export * as Processor from "./Processor.js"
+/**
+ * @since 0.1.0
+ */
+export * as Runtime from "./Runtime.js"
+/**
+ * @since 0.1.0
+ */
+export * as SpawnRelay from "./SpawnRelay.js"
+/**
+ * @since 0.1.0
+ */
 export * as SqlDriver from "./SqlDriver.js"
 /**
  * @since 0.1.0
  */
 export * as StoreError from "./StoreError.js"
+/**
+ * @since 0.1.0
+ */
+export * as TimerSweeper from "./TimerSweeper.js"
+/**
+ * @since 0.1.0
+ */
+export * as Worker from "./Worker.js"

@@ -1,0 +1,22 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Tracer from "effect/Tracer"
+
+const withoutSpan = <R>(context: Context.Context<R>): Context.Context<R> => {
+  const services = new Map(context.unsafeMap)
+  services.delete(Tracer.ParentSpan.key)
+  return Context.unsafeMake<R>(services)
+}
+
+/** Runs effects with services that were captured earlier, but below the span of whoever runs them now. */
+export const provide = <R>(
+  captured: Context.Context<R>
+): (<A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>) => {
+  const services = withoutSpan(captured)
+  return Effect.mapInputContext((current: Context.Context<never>) => Context.merge(current, services))
+}
+
+/** Runs an effect as the root of its own trace: a fiber that lives on must not hang its spans below the one that it was started in. */
+export const unparented: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E> = Effect.mapInputContext(
+  (context: Context.Context<never>) => withoutSpan(context)
+)

@@ -1,0 +1,101 @@
+/**
+ * `npm start`: an event log, replayed through a durable runtime into an SQLite file.
+ */
+import { stat } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import type { Teardown } from "@effect/platform/Runtime"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as SqliteStore from "holdfast/SqliteStore"
+import * as Cli from "./cli.js"
+import { replay } from "./importer.js"
+import { type Log, survey } from "./log.js"
+import * as Progress from "./progress.js"
+import * as Report from "./report.js"
+import { verify } from "./verify.js"
+
+/** The log that comes with the example; the compiler does not copy it to where this module runs. */
+const sample = () => fileURLToPath(new URL("examples/replay/sample.csv", import.meta.resolve("holdfast/package.json")))
+
+const run = (options: Cli.Options) =>
+  Effect.gen(function* () {
+    const log = yield* survey(Option.getOrElse(options.log, sample), options.columns)
+    const done = yield* replayInto(log, options)
+    // The store is closed, and what was in its write-ahead log is in the file.
+    const { size } = yield* Effect.tryPromise({
+      try: () => stat(options.store.filename),
+      catch: (error) => new Cause.UnknownException(error, `the database file is gone: ${String(error)}`)
+    })
+    const { rows, seconds } = done.run
+    const table: Report.Table = {
+      ...done.totals,
+      // A clock that counts milliseconds may have seen none pass.
+      eventsPerSecond: rows === 0 ? Option.none() : Option.some(Math.round(rows / Math.max(seconds, 0.001))),
+      fileBytes: size
+    }
+    yield* Console.log(options.json ? Report.toJson(table) : Report.toText(table))
+  })
+
+const replayInto = (log: Log, { batch, inactivity, store, verbose, ...options }: Cli.Options) =>
+  Effect.gen(function* () {
+    const run = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const progress = yield* showProgress(log.rows, verbose)
+        return yield* replay(log, { batch, inactivity, progress })
+      })
+    )
+    const totals = yield* Report.totals(log)
+    if (options.verify) yield* Console.error(`${yield* verify(log)} executions are as the log says`)
+    return { run, totals }
+  }).pipe(Effect.provide(SqliteStore.layer(store)))
+
+const showProgress = (rows: number, verbose: boolean) => {
+  if (verbose) return Effect.succeed(Progress.lines(rows))
+  return process.stderr.isTTY ? Progress.bar(rows) : Effect.succeed(Progress.none)
+}
+
+/** What goes wrong with a worker is logged, and what ends the replay is also the error that it ends with: this one is said once. */
+const logTo = (verbose: boolean) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ logLevel, message }) => {
+      if (verbose ? LogLevel.greaterThanEqual(logLevel, LogLevel.Info) : logLevel === LogLevel.Error) {
+        process.stderr.write(`${logLevel.label}: ${Array.isArray(message) ? String(message[0]) : String(message)}\n`)
+      }
+    })
+  )
+
+/** Gives the exit code: 0, or 2 where the command or the log is to be changed, or 1 where it is worth another try. */
+const main = Effect.gen(function* () {
+  const options = yield* Cli.parse(process.argv.slice(2))
+  yield* Option.match(options, {
+    onNone: () => Console.log(Cli.help),
+    onSome: (options) => Effect.provide(run(options), logTo(options.verbose))
+  })
+  return 0
+}).pipe(
+  Effect.catchAll((error) =>
+    Effect.as(
+      Console.error(`replay: ${error.message}`),
+      error._tag === "UsageError" || error._tag === "LogError" ? 2 : 1
+    )
+  ),
+  Effect.onInterrupt(() => Console.error("replay: stopped; run the same command again to go on")),
+  Effect.catchAllDefect((defect) => Effect.as(Console.error(`replay: this should not happen: ${String(defect)}`), 1))
+)
+
+const teardown: Teardown = (exit, onExit) =>
+  onExit(
+    Exit.match(exit, {
+      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? 130 : 1),
+      onSuccess: (code) => (typeof code === "number" ? code : 0)
+    })
+  )
+
+NodeRuntime.runMain(main, { disableErrorReporting: true, disablePrettyLogger: true, teardown })

@@ -92,7 +92,7 @@ describe("the package", () => {
       "ES2022",
       "--skipLibCheck"
     ]
-    await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), ...flags, "consumer.ts"], {
+    await run(process.execPath, [join(root, "node_modules", "typescript-7", "bin", "tsc"), ...flags, "consumer.ts"], {
       cwd: project
     })
   }, 60_000)

@@ -29,7 +29,7 @@ describe("the replay as a process", () => {
   beforeAll(async () => {
     project = await mkdtemp(join(tmpdir(), "holdfast-replay-"))
     const tsc = (...args: ReadonlyArray<string>) =>
-      run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...args], { cwd: project })
+      run(process.execPath, [join(root, "node_modules/typescript-7/bin/tsc"), ...args], { cwd: project })
     for (const name of ["package.json", "tsconfig.base.json", "examples"]) {
       await cp(join(root, name), join(project, name), { recursive: true })
     }

@@ -30,12 +30,12 @@ describe("the replay as a process", () => {
     project = await mkdtemp(join(tmpdir(), "holdfast-replay-"))
     const tsc = (...args: ReadonlyArray<string>) =>
       run(process.execPath, [join(root, "node_modules/typescript-7/bin/tsc"), ...args], { cwd: project })
-    for (const name of ["package.json", "tsconfig.base.json", "examples"]) {
+    for (const name of ["package.json", "tsconfig.base.json", "tsconfig.examples.json", "examples"]) {
       await cp(join(root, name), join(project, name), { recursive: true })
     }
     await symlink(join(root, "node_modules"), join(project, "node_modules"))
     await tsc("-p", join(root, "tsconfig.build.json"), "--outDir", "dist")
-    await tsc("-p", "examples/tsconfig.json")
+    await tsc("-p", "tsconfig.examples.json")
   })
 
   afterAll(() => rm(project, { recursive: true, force: true }))

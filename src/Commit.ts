@@ -245,7 +245,8 @@ export const Commit = Schema.Struct({
 }).annotations({ identifier: "Commit" })
 
 /**
- * A commit that was applied: the execution at its new version, and the outbox seqs of the emits in their order.
+ * A commit that was applied: the execution at its new version, and the outbox seqs of the emits in their order. There are no seqs where
+ * the answer to the commit was lost and all its events were delivered before it was looked for.
  *
  * @since 0.1.0
  * @category models

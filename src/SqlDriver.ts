@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as ExecutionStore from "./ExecutionStore.js"
 import * as schema_ from "./internal/schema.js"
@@ -58,11 +59,14 @@ export interface Call {
  * - `transaction` runs the statements in order, all or nothing, and gives each one's result. Statements are writes only and none
  *   depends on another's result. Where the outcome is not known it fails with `StoreUnavailable` and `outcome: "unknown"`.
  * - `query` gives the rows as arrays of columns. It sees every transaction acknowledged before it began.
+ * - `embedded` says that the database runs in this process: no answer is lost on its way, and writes that have no guard of their own need
+ *   not leave a mark by which to recognise them.
  *
  * @since 0.1.0
  * @category models
  */
 export interface SqlDriver {
+  readonly embedded?: boolean
   readonly transaction: (
     call: Call,
     statements: ReadonlyArray<Statement>
@@ -79,6 +83,8 @@ export interface SqlDriver {
  * - `traceMax`: how many steps the trace of an execution keeps, by default 200; 0 keeps all.
  * - `createSchema`: whether tables, indexes and triggers that are missing are made when the store opens, by default true. Where an operator
  *   makes them, from the texts of {@link schema}, they must be there.
+ * - `resolveTimeout`: for how long the store finds out what became of a write whose answer was lost, by default 30 seconds, before it fails
+ *   with `StoreUnavailable` and `outcome: "unknown"`.
  * - `maxIdBytes`: see `ExecutionStore.Options`.
  *
  * @since 0.1.0
@@ -88,6 +94,7 @@ export interface Options extends ExecutionStore.Options {
   readonly prefix?: string
   readonly traceMax?: number
   readonly createSchema?: boolean
+  readonly resolveTimeout?: Duration.DurationInput
 }
 
 /**

@@ -36,6 +36,7 @@ const database = (analyzed: boolean) =>
       `INSERT INTO harel_timers ${numbers} SELECT 'e' || i, 'p', i FROM n`,
       `INSERT INTO harel_trace ${numbers} SELECT 'e' || (i % 7), i, '{}' FROM n`,
       `INSERT INTO harel_processed_events ${numbers} SELECT 'e' || (i % 7), i FROM n`,
+      `INSERT INTO harel_holdfast_meta ${numbers} SELECT 'once:' || i, '1 1' FROM n`,
       `INSERT INTO harel_definitions ${numbers} SELECT 'd' || (i % 7), i, '', '', NULL FROM n`
     ]
     yield* driver.transaction(

@@ -25,6 +25,8 @@ export const makeSql = (p: string) => {
   })
   // Purging sweeps the leftovers of an execution that is gone; one at another version is left alone.
   const purgeGuard = `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version <> ?)`
+  // A write without a guard of its own stores a key: see `once.ts`.
+  const once = `NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = ?)`
   // Elsewhere a timer may be armed for an infinite time; here it fires never.
   const timerColumns = "execution_id, path, fire_at"
   const parts = `CASE WHEN json_valid(e.data) AND json_type(e.data) = 'object' THEN json_extract(e.data, ${summaryPaths.map((key) => `'$.${key}'`).join(", ")}) END`
@@ -36,12 +38,17 @@ export const makeSql = (p: string) => {
     load: `SELECT data, version FROM ${p}executions WHERE id = ?`,
     loadForEvent: `SELECT data, version, EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?) FROM ${p}executions WHERE id = ?`,
     version: `SELECT version FROM ${p}executions WHERE id = ?`,
+    outcome: `SELECT version, ${token("data")} FROM ${p}executions WHERE id = ?`,
+    findEmits: `SELECT DISTINCT o.seq, o.target_id, o.event FROM json_each(?) CROSS JOIN ${p}outbox AS o ON o.target_id IS json_extract(json_each.value, '$[0]') AND o.event = json_extract(json_each.value, '$[1]')`,
+    mark: `INSERT OR IGNORE INTO ${p}holdfast_meta (key, value) VALUES (?, changes() || ' ' || last_insert_rowid())`,
+    readMark: `SELECT value FROM ${p}holdfast_meta WHERE key = ?`,
+    sweepMarks: `DELETE FROM ${p}holdfast_meta WHERE key IN (SELECT value FROM json_each(?) UNION ALL SELECT key FROM ${p}holdfast_meta WHERE key >= 'once:' AND key < ?)`,
     isProcessed: `SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?`,
     first: guarded(first),
     next: guarded(next),
     insert: `INSERT INTO ${p}executions (id, definition_id, data, version) VALUES (?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET version = excluded.version WHERE ${p}executions.version = 1 AND ${token(`${p}executions.data`)} = ?`,
     swap: `UPDATE ${p}executions SET definition_id = ?, data = ?, version = ? WHERE id = ? AND (version = ? OR (version = ? AND ${token("data")} = ?))`,
-    enqueue: `INSERT INTO ${p}outbox (target_id, event) SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE true ORDER BY key`,
+    enqueue: `INSERT INTO ${p}outbox (target_id, event) SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE ${once} ORDER BY key`,
     pendingOutbox: `SELECT seq, target_id, event FROM ${p}outbox WHERE seq > ? ORDER BY seq LIMIT ?`,
     ackOutbox: `DELETE FROM ${p}outbox WHERE seq = ?`,
     pendingSpawns: `SELECT seq, parent_id, child_id, root_path, context FROM ${p}spawns WHERE seq > ? ORDER BY seq LIMIT ?`,
@@ -50,16 +57,16 @@ export const makeSql = (p: string) => {
     dueTimersAfter: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?) ORDER BY fire_at, execution_id, path LIMIT ?`,
     nextTimer: `SELECT ${timerColumns} FROM ${p}timers WHERE fire_at > -9e999 AND fire_at < 9e999 AND typeof(execution_id) = 'text' AND typeof(path) = 'text' ORDER BY fire_at, execution_id, path LIMIT 1`,
     isArmed: `SELECT 1 FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ?`,
-    deleteTimer: `DELETE FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ?`,
-    appendTrace: `INSERT INTO ${p}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ?`,
+    deleteTimer: `DELETE FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ? AND ${once}`,
+    appendTrace: `INSERT INTO ${p}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ? WHERE ${once}`,
     trimTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ?`,
     readTrace: `SELECT idx, entry FROM ${p}trace WHERE execution_id = ? ORDER BY idx`,
-    purgeProcessed: `DELETE FROM ${p}processed_events WHERE execution_id = ? AND ${purgeGuard}`,
-    purgeTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND ${purgeGuard}`,
-    purgeTimers: `DELETE FROM ${p}timers WHERE execution_id = ? AND ${purgeGuard}`,
-    purgeOutbox: `DELETE FROM ${p}outbox WHERE target_id = ? AND ${purgeGuard}`,
-    purgeSpawns: `DELETE FROM ${p}spawns WHERE parent_id = ? AND ${purgeGuard}`,
-    purge: `DELETE FROM ${p}executions WHERE id = ? AND version = ?`,
+    purgeProcessed: `DELETE FROM ${p}processed_events WHERE execution_id = ? AND ${purgeGuard} AND ${once}`,
+    purgeTrace: `DELETE FROM ${p}trace WHERE execution_id = ? AND ${purgeGuard} AND ${once}`,
+    purgeTimers: `DELETE FROM ${p}timers WHERE execution_id = ? AND ${purgeGuard} AND ${once}`,
+    purgeOutbox: `DELETE FROM ${p}outbox WHERE target_id = ? AND ${purgeGuard} AND ${once}`,
+    purgeSpawns: `DELETE FROM ${p}spawns WHERE parent_id = ? AND ${purgeGuard} AND ${once}`,
+    purge: `DELETE FROM ${p}executions WHERE id = ? AND version = ? AND ${once}`,
     ids: `SELECT id FROM ${p}executions WHERE id >= ? ORDER BY id`,
     idsBelow: `SELECT id FROM ${p}executions WHERE id >= ? AND id < ? ORDER BY id`,
     publishDefinition: `INSERT OR IGNORE INTO ${p}definitions (definition_id, version, digest, source, published_at) VALUES (?, ?, ?, ?, ?)`,

@@ -206,6 +206,7 @@ export const make = ({
       })
     )
     return {
+      embedded: true,
       transaction: (call, statements) => Effect.flatMap(current, (driver) => driver.transaction(call, statements)),
       query: (call, statement) => Effect.flatMap(current, (driver) => driver.query(call, statement))
     }

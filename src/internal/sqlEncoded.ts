@@ -1,13 +1,18 @@
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Timer } from "../Commit.js"
 import type { Definition } from "../Definition.js"
 import type { Encoded, ExecutionStore } from "../ExecutionStore.js"
-import type { Call, Options, Param, SqlDriver } from "../SqlDriver.js"
-import { StoreCorrupt, type StoreError, StoreRejected } from "../StoreError.js"
+import type { Call, Options, Param, SqlDriver, Statement } from "../SqlDriver.js"
+import { StoreCorrupt, type StoreError, StoreRejected, type StoreUnavailable } from "../StoreError.js"
+import * as ambiguity from "./ambiguity.js"
 import * as codec from "./codec.js"
+import { make as makeCommit } from "./commitOutcome.js"
+import * as duration from "./duration.js"
 import { wholeNumber } from "./input.js"
-import { emitsParam, makePlan, seqsOf } from "./plan.js"
+import { make as makeOnce } from "./once.js"
+import { emitsParam, seqsOf } from "./plan.js"
 import { prefixEnd } from "./prefix.js"
 import { checkPrefix, ddl, schemaVersion } from "./schema.js"
 import { makeSql, type Sql } from "./sql.js"
@@ -42,12 +47,25 @@ const definition = (row: Row): Definition => ({
   publishedAt: codec.nullable(codec.finite)(row[4], "published_at")
 })
 
-const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => {
+/** Runs statements that do the same when they are applied again, until they certainly were. */
+const repeat = (
+  driver: SqlDriver,
+  call: Call,
+  statements: ReadonlyArray<Statement>,
+  budget: Duration.Duration
+): Effect.Effect<void, StoreUnavailable | StoreRejected> => {
+  const send = Effect.as(driver.transaction(call, statements), Option.some(undefined))
+  return Effect.asVoid(ambiguity.run<undefined>({ send, look: Effect.succeed(ambiguity.open) }, budget))
+}
+
+const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Duration.Duration): Encoded => {
+  const once = makeOnce(driver, sql, budget)
   const query = (call: Call, sql: string, ...params: ReadonlyArray<Param>) => driver.query(call, { sql, params })
   const first = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
     Effect.map(query(call, sql, ...params), (rows) => Option.fromNullable(rows[0]))
+  /** A write that does the same when it is applied again. */
   const write = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
-    Effect.map(driver.transaction(call, [{ sql, params }]), (results) => results[0])
+    repeat(driver, call, [{ sql, params }], budget)
 
   return {
     load: (id) =>
@@ -62,17 +80,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
         Option.map((row) => ({ data: row[0], version: row[1], processed: row[2] === 1 }))
       ),
 
-    commit: (commit) =>
-      Effect.gen(function* () {
-        const call = { operation: "commit", executionId: commit.executionId }
-        const plan = makePlan(sql, traceMax, commit)
-        const results = yield* driver.transaction(call, plan.statements)
-        if (results.at(-1)?.changes === 1) {
-          return { _tag: "Applied" as const, seqs: seqsOf(results[plan.emits]) }
-        }
-        const found = yield* first(call, sql.version, commit.executionId)
-        return { _tag: "Conflict" as const, found: Option.map(found, (row) => Number(row[0])) }
-      }),
+    commit: makeCommit(driver, sql, traceMax, budget),
 
     isProcessed: (id, eventId) =>
       Effect.map(first({ operation: "isProcessed", executionId: id }, sql.isProcessed, id, eventId), Option.isSome),
@@ -84,14 +92,18 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
       )
     },
 
-    enqueue: (emits) => Effect.map(write({ operation: "enqueue" }, sql.enqueue, emitsParam(emits)), seqsOf),
+    enqueue: (emits) =>
+      Effect.map(
+        once({ operation: "enqueue" }, (key) => ({ main: { sql: sql.enqueue, params: [emitsParam(emits), key] } })),
+        seqsOf
+      ),
 
     pendingOutbox: (after, limit) =>
       Effect.map(query({ operation: "pendingOutbox" }, sql.pendingOutbox, after ?? 0, limit), (rows) =>
         rows.map(([seq, targetId, event]) => ({ seq: Number(seq), targetId, event }))
       ),
 
-    ackOutbox: (seq) => Effect.asVoid(write({ operation: "ackOutbox" }, sql.ackOutbox, seq)),
+    ackOutbox: (seq) => write({ operation: "ackOutbox" }, sql.ackOutbox, seq),
 
     pendingSpawns: (after, limit) =>
       Effect.map(query({ operation: "pendingSpawns" }, sql.pendingSpawns, after ?? 0, limit), (rows) =>
@@ -104,7 +116,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
         }))
       ),
 
-    ackSpawn: (seq) => Effect.asVoid(write({ operation: "ackSpawn" }, sql.ackSpawn, seq)),
+    ackSpawn: (seq) => write({ operation: "ackSpawn" }, sql.ackSpawn, seq),
 
     dueTimers: (now, after, limit) => {
       const call = { operation: "dueTimers" }
@@ -131,15 +143,19 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
 
     deleteTimer: ({ executionId, fireAt, path }) =>
       Effect.map(
-        write({ operation: "deleteTimer", executionId }, sql.deleteTimer, executionId, path, fireAt),
-        (result) => result?.changes === 1
+        once({ operation: "deleteTimer", executionId }, (key) => ({
+          main: { sql: sql.deleteTimer, params: [executionId, path, fireAt, key] }
+        })),
+        (result) => result.changes === 1
       ),
 
     appendTrace: (executionId, entry) => {
-      const append = { sql: sql.appendTrace, params: [executionId, executionId, entry] }
       const trim = { sql: sql.trimTrace, params: [executionId, executionId, traceMax] }
       return Effect.asVoid(
-        driver.transaction({ operation: "appendTrace", executionId }, traceMax > 0 ? [append, trim] : [append])
+        once({ operation: "appendTrace", executionId }, (key) => ({
+          main: { sql: sql.appendTrace, params: [executionId, executionId, entry, key] },
+          after: traceMax > 0 ? [trim] : []
+        }))
       )
     },
 
@@ -151,11 +167,11 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
     purge: (id, expectedVersion) => {
       const sweeps = [sql.purgeProcessed, sql.purgeTrace, sql.purgeTimers, sql.purgeOutbox, sql.purgeSpawns]
       return Effect.map(
-        driver.transaction({ operation: "purge", executionId: id }, [
-          ...sweeps.map((sql) => ({ sql, params: [id, id, expectedVersion] })),
-          { sql: sql.purge, params: [id, expectedVersion] }
-        ]),
-        (results) => results.at(-1)?.changes === 1
+        once({ operation: "purge", executionId: id }, (key) => ({
+          before: sweeps.map((sql) => ({ sql, params: [id, id, expectedVersion, key] })),
+          main: { sql: sql.purge, params: [id, expectedVersion, key] }
+        })),
+        (result) => result.changes === 1
       )
     },
 
@@ -167,16 +183,14 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number): Encoded => 
     },
 
     publishDefinition: ({ definitionId, digest, publishedAt, source, version }) =>
-      Effect.asVoid(
-        write(
-          { operation: "publishDefinition" },
-          sql.publishDefinition,
-          definitionId,
-          version,
-          digest,
-          source,
-          publishedAt
-        )
+      write(
+        { operation: "publishDefinition" },
+        sql.publishDefinition,
+        definitionId,
+        version,
+        digest,
+        source,
+        publishedAt
       ),
 
     loadDefinition: (definitionId, version) =>
@@ -197,15 +211,17 @@ const refuseOpen = (reason: "invalid-input" | "schema", path: string, detail: st
   new StoreRejected({ operation: "open", reason, path, detail })
 
 /** Makes what is missing of the schema; a database that has it all is only read, so that opening it waits for no writer. */
-const openSchema = (driver: SqlDriver, sql: Sql, prefix: string, createSchema: boolean) =>
+const openSchema = (driver: SqlDriver, sql: Sql, prefix: string, createSchema: boolean, budget: Duration.Duration) =>
   Effect.gen(function* () {
     const call = { operation: "open" }
     const read = Effect.map(driver.query(call, { sql: sql.schemaVersion, params: [] }), (rows) => rows[0]?.[0])
     const missing = createSchema
       ? Effect.zipRight(
-          driver.transaction(
+          repeat(
+            driver,
             call,
-            ddl(prefix).map((sql) => ({ sql, params: [] }))
+            ddl(prefix).map((sql) => ({ sql, params: [] })),
+            budget
           ),
           read
         )
@@ -230,7 +246,8 @@ export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<Ex
     const traceMax = options.traceMax ?? 200
     const problem = wholeNumber(traceMax, 0, Number.MAX_SAFE_INTEGER)
     if (problem !== undefined) return yield* refuseOpen("invalid-input", "traceMax", problem)
+    const budget = yield* duration.decode(options.resolveTimeout ?? "30 seconds", "resolveTimeout")
     const sql = makeSql(prefix)
-    yield* openSchema(driver, sql, prefix, options.createSchema ?? true)
-    return makeStore(makeEncoded(driver, sql, traceMax), options)
+    yield* openSchema(driver, sql, prefix, options.createSchema ?? true, budget)
+    return makeStore(makeEncoded(driver, sql, traceMax, budget), options)
   })

@@ -15,7 +15,7 @@ import type {
   PendingQuery
 } from "../ExecutionStore.js"
 import * as Ids from "../Ids.js"
-import { StoreConflict, StoreCorrupt, type StoreError, type StoreRejected } from "../StoreError.js"
+import { StoreConflict, StoreCorrupt, type StoreError, type StoreRejected, StoreUnavailable } from "../StoreError.js"
 import * as codec from "./codec.js"
 import { traceStep } from "./commitCodec.js"
 import * as cursors from "./cursor.js"
@@ -102,6 +102,14 @@ const decodeSummary =
       return executionCodec.summary(row.id, row.definitionId, row.version, parts)
     })
 
+/** The failure of a read after a write that succeeded, as the failure of both. */
+const afterWrite = ({ operation }: input.Call, error: StoreError): StoreError => {
+  if (error._tag !== "StoreUnavailable") return error
+  const { cause, detail, reason } = error
+  const why = cause === undefined ? { detail } : { detail, cause }
+  return new StoreUnavailable({ operation, reason, outcome: "unknown", ...why })
+}
+
 /** @internal */
 export const make = (encoded: Encoded, options: Options = {}): ExecutionStore => {
   const checks = input.makeChecks(options.maxIdBytes ?? 1024)
@@ -139,7 +147,7 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
       const committed = { execution: after, seqs: outcome.seqs }
       notify({
         committed: Option.some(committed),
-        emits: outcome.seqs.length,
+        emits: commit.emits?.length ?? 0,
         spawns: commit.spawns?.length ?? 0,
         nextTimer: earliest(commit.timers ?? [])
       })
@@ -344,7 +352,10 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
           yield* input.refuse(call, "publishedAt", input.finite(definition.publishedAt))
         }
         yield* encoded.publishDefinition(definition)
-        return Option.getOrElse(yield* encoded.loadDefinition(definitionId, version), () => definition)
+        const stored = Effect.mapError(encoded.loadDefinition(definitionId, version), (error) =>
+          afterWrite(call, error)
+        )
+        return Option.getOrElse(yield* stored, () => definition)
       }),
 
     loadDefinition: (definitionId, version) =>

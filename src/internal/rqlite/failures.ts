@@ -1,6 +1,6 @@
 import { isHttpClientError } from "@effect/platform/HttpClientError"
-import * as Predicate from "effect/Predicate"
 import { type RqliteError, RqliteRejected, RqliteUnavailable } from "../../RqliteError.js"
+import * as transport from "../transport.js"
 
 /** A request as its failures must name it. What a write came to is `"unknown"` unless the failure proves that it was not applied. */
 export interface Call {
@@ -39,27 +39,6 @@ const rejected = (call: Call, node: string, reason: RqliteRejected["reason"], de
 export const canGoOn = (call: Call, error: RqliteError): boolean =>
   error._tag === "RqliteUnavailable" && (!call.write || error.outcome === "not-applied")
 
-const text = (u: unknown, key: string): string | undefined =>
-  Predicate.hasProperty(u, key) && Predicate.isString(u[key]) ? u[key] : undefined
-
-/** The errors beneath an error: the chain of its causes, and each try where there were several (a host with many addresses). */
-const beneath = (error: unknown, depth = 0): ReadonlyArray<unknown> => {
-  if (depth > 5 || !Predicate.isObject(error)) return []
-  const inner = Predicate.hasProperty(error, "cause") ? beneath(error.cause, depth + 1) : []
-  const tries =
-    Predicate.hasProperty(error, "errors") && Array.isArray(error.errors)
-      ? error.errors.flatMap((each) => beneath(each, depth + 1))
-      : []
-  return [error, ...inner, ...tries]
-}
-
-const certificate =
-  /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO$)/
-
-// Where no connection came about, nothing was sent. A time-out or a reset says so only with the system call that it befell.
-const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)/
-const connecting = new Set(["connect", "getaddrinfo"])
-
 /** Sorts what the HTTP client failed with before an answer was complete. */
 export const ofTransport = (call: Call, node: string, error: unknown): RqliteError => {
   // The client's own error holds the request, and so the values bound and the password.
@@ -67,17 +46,15 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
   if (isHttpClientError(error) && error._tag === "RequestError" && error.reason !== "Transport") {
     return rejected(call, node, "request", `the request could not be made: ${error.description ?? error.reason}`)
   }
-  const errors = beneath(cause)
-  const codes = errors.flatMap((each) => text(each, "code") ?? [])
-  const said = errors.flatMap((each) => text(each, "message") || [])
-  const detail = said.at(-1) ?? "the connection broke"
-  if (codes.some((code) => certificate.test(code))) return rejected(call, node, "tls", detail, cause)
-  const neverConnected = errors.some(
-    (each) => unconnected.test(text(each, "code") ?? "") || connecting.has(text(each, "syscall") ?? "")
-  )
-  return neverConnected
-    ? notApplied(call, node, "connection", detail, cause)
-    : unknown(call, node, "connection", detail, cause)
+  const { detail, problem } = transport.read(cause)
+  switch (problem) {
+    case "certificate":
+      return rejected(call, node, "tls", detail, cause)
+    case "unconnected":
+      return notApplied(call, node, "connection", detail, cause)
+    case "broken":
+      return unknown(call, node, "connection", detail, cause)
+  }
 }
 
 const excerpt = (body: string): string => {

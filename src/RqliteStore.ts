@@ -1,0 +1,140 @@
+/**
+ * A store on a cluster of rqlite nodes: SQLite that survives the loss of machines. A commit is one request and one entry in the Raft
+ * log, and is acknowledged when a majority of the nodes has it.
+ *
+ * The layers take the `HttpClient` of the context, which {@link RqliteClient} says more about: `NodeHttpClient.layerUndici` of
+ * @effect/platform-node is the one to give on Node.
+ *
+ * @since 0.1.0
+ */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as ExecutionStore from "./ExecutionStore.js"
+import * as config_ from "./internal/rqliteConfig.js"
+import * as driver from "./internal/rqliteDriver.js"
+import { toStoreError } from "./internal/rqliteError.js"
+import * as open from "./internal/rqliteOpen.js"
+import * as RqliteClient from "./RqliteClient.js"
+import * as SqlDriver from "./SqlDriver.js"
+import type { StoreError } from "./StoreError.js"
+
+/**
+ * What is particular to the store, whatever client it uses. `prefix` is empty by default: the names are those of harel's reference
+ * documents. Give `"harel_"` for a database that harel 0.9 uses.
+ *
+ * - `level`: what reads are worth and cost, by default `"linearizable"`. A read at `"weak"` may miss the latest commits while the leader
+ *   changes, one at `"none"` at any time; commits are as safe, but conflict more often. What a write depends on is always read at
+ *   `"linearizable"`, and that, on servers older than 8.32.5, at `"strong"`.
+ * - `connectRetries`, `retryDelay`: how often, and after what delay, opening is tried again while the cluster does not answer or has no
+ *   leader; by default 30 times, a second after each other. A wrong password fails at once.
+ * - `groupCommit`: whether writes that wait at the same time share one request and one entry in the Raft log; by default true. Each still
+ *   succeeds or fails by itself, and a lone one waits for nobody.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface StoreOptions extends SqlDriver.Options {
+  readonly level?: "linearizable" | "strong" | "weak" | "none"
+  readonly connectRetries?: number
+  readonly retryDelay?: Duration.DurationInput
+  readonly groupCommit?: boolean
+}
+
+/**
+ * The options of the store and of its client.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options extends StoreOptions, RqliteClient.Options {}
+
+/**
+ * A store on the client in context. Waits for a cluster that is not there yet; see `connectRetries`.
+ *
+ * Fails with `StoreRejected` where the credentials are wrong, a certificate is not trusted, an option is wrong or the schema cannot be
+ * made, and with `StoreUnavailable` where the cluster does not answer or has no leader in all that time.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  options: StoreOptions = {}
+): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, RqliteClient.RqliteClient | Scope.Scope> =>
+  Effect.gen(function* () {
+    const client = yield* RqliteClient.RqliteClient
+    const { level, schedule } = yield* open.decode(options)
+    const { groupCommit = true, prefix = "" } = options
+    const decisive = yield* Effect.zipRight(open.ready(client), open.decisiveLevel(client)).pipe(
+      Effect.mapError((error) => toStoreError({ operation: "open" }, error)),
+      open.persist(schedule)
+    )
+    const reads = level === "linearizable" ? decisive : level
+    const cluster = yield* driver.make(client, { level: reads, decisive, groupCommit })
+    return yield* open.persist(schedule)(SqlDriver.make(cluster, { ...options, prefix }))
+  })
+
+const clientLayer = (options: RqliteClient.Options) =>
+  Layer.mapError(RqliteClient.layer(options), (error) => toStoreError({ operation: "open" }, error))
+
+/**
+ * A store on the client in context, as a layer; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerClient = (
+  options?: StoreOptions
+): Layer.Layer<ExecutionStore.ExecutionStore, StoreError, RqliteClient.RqliteClient> =>
+  Layer.scoped(ExecutionStore.ExecutionStore, make(options))
+
+/**
+ * A store, and the client that it is on, for the application's own tables.
+ *
+ * @example
+ * import { NodeHttpClient } from "@effect/platform-node"
+ * import { Layer } from "effect"
+ * import * as RqliteStore from "holdfast/RqliteStore"
+ *
+ * const Store = RqliteStore.layer({ urls: ["http://10.0.0.1:4001", "http://10.0.0.2:4001"] }).pipe(
+ *   Layer.provide(NodeHttpClient.layerUndici)
+ * )
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  options: Options
+): Layer.Layer<ExecutionStore.ExecutionStore | RqliteClient.RqliteClient, StoreError, HttpClient.HttpClient> =>
+  Layer.provideMerge(layerClient(options), clientLayer(options))
+
+/**
+ * The options as the environment gives them: those of {@link RqliteClient.config}, and
+ *
+ * - `RQLITE_LEVEL`: `linearizable`, `strong`, `weak` or `none`
+ * - `RQLITE_TABLE_PREFIX`: what the names of the tables begin with
+ * - `RQLITE_CONNECT_RETRIES`: a number
+ * - `RQLITE_RETRY_DELAY`: a duration such as `1 second`
+ *
+ * @since 0.1.0
+ * @category config
+ */
+export const config: Config.Config<Options> = config_.options
+
+/**
+ * {@link layer} with the options that a config gives, by default {@link config}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options> = config
+): Layer.Layer<
+  ExecutionStore.ExecutionStore | RqliteClient.RqliteClient,
+  StoreError | ConfigError,
+  HttpClient.HttpClient
+> => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))

@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto"
+import { NodeHttpClient } from "@effect/platform-node"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as RqliteClient from "holdfast/RqliteClient"
+import * as RqliteStore from "holdfast/RqliteStore"
+import * as ContractSuite from "holdfast/testing/ContractSuite"
+import type * as Subject from "holdfast/testing/Subject"
+import { ddl } from "../../src/internal/schema.js"
+import * as RqliteServer from "../support/RqliteServer.js"
+import { insertion } from "../support/sqlRows.js"
+
+class Prefix extends Context.Tag("test/Prefix")<Prefix, string>() {}
+
+// Under TestClock no time passes by itself: what is tried again is tried at once.
+const retry = Schedule.recurs(5)
+
+const store = (options: RqliteStore.Options & { readonly prefix: string }) =>
+  Layer.merge(
+    Layer.provide(RqliteStore.layer({ retry, ...options }), NodeHttpClient.layerUndici),
+    Layer.succeed(Prefix, options.prefix)
+  )
+
+const raw = (table: Subject.Table, row: Subject.Row) =>
+  Effect.gen(function* () {
+    const client = yield* RqliteClient.RqliteClient
+    yield* client.execute([insertion(table, row, yield* Prefix)])
+  })
+
+const standIn = (options: RqliteStore.StoreOptions) =>
+  Layer.unwrapScoped(Effect.map(RqliteServer.make(), ({ urls }) => store({ ...options, urls, prefix: "" })))
+
+ContractSuite.suite("RqliteStore on the stand-in", standIn({}), { layerWith: standIn, raw })
+
+/** Removes the tables of a prefix, and with them their indexes and triggers. */
+const drop = (prefix: string) =>
+  Effect.gen(function* () {
+    const client = yield* RqliteClient.RqliteClient
+    const names = ddl(prefix).flatMap((sql) => /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(sql)?.[1] ?? [])
+    yield* client.execute(names.map((name) => ({ sql: `DROP TABLE IF EXISTS ${name}` })))
+  })
+
+// Each test makes tables of its own in the cluster that RQLITE_URL names, and removes them.
+const real = (options: RqliteStore.StoreOptions) =>
+  Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const config = yield* RqliteStore.config
+      const prefix = `t${randomBytes(8).toString("hex")}_`
+      const own = store({ ...config, ...options, prefix })
+      const cleanUp = Layer.scopedDiscard(
+        Effect.flatMap(RqliteClient.RqliteClient, (client) =>
+          Effect.addFinalizer(() =>
+            Effect.ignoreLogged(Effect.provideService(drop(prefix), RqliteClient.RqliteClient, client))
+          )
+        )
+      )
+      return Layer.provideMerge(cleanUp, own)
+    })
+  )
+
+if (process.env["RQLITE_URL"] !== undefined) {
+  ContractSuite.suite("RqliteStore on RQLITE_URL", real({}), { layerWith: real, raw })
+}

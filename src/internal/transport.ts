@@ -1,0 +1,43 @@
+import * as Predicate from "effect/Predicate"
+
+/**
+ * What became of a request that got no whole answer: the server's certificate is not trusted, no connection came about, so that nothing was
+ * sent, or the connection broke.
+ */
+export interface Transport {
+  readonly problem: "certificate" | "unconnected" | "broken"
+  readonly detail: string
+}
+
+const text = (u: unknown, key: string): string | undefined =>
+  Predicate.hasProperty(u, key) && Predicate.isString(u[key]) ? u[key] : undefined
+
+/** The errors beneath an error: the chain of its causes, and each try where there were several (a host with many addresses). */
+const beneath = (error: unknown, depth = 0): ReadonlyArray<unknown> => {
+  if (depth > 5 || !Predicate.isObject(error)) return []
+  const inner = Predicate.hasProperty(error, "cause") ? beneath(error.cause, depth + 1) : []
+  const tries =
+    Predicate.hasProperty(error, "errors") && Array.isArray(error.errors)
+      ? error.errors.flatMap((each) => beneath(each, depth + 1))
+      : []
+  return [error, ...inner, ...tries]
+}
+
+const certificate =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO$)/
+
+// Where no connection came about, nothing was sent. A time-out or a reset says so only with the system call that it befell.
+const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)/
+const connecting = new Set(["connect", "getaddrinfo"])
+
+/** Reads what an HTTP client failed with. */
+export const read = (cause: unknown): Transport => {
+  const errors = beneath(cause)
+  const codes = errors.flatMap((each) => text(each, "code") ?? [])
+  const detail = errors.flatMap((each) => text(each, "message") || []).at(-1) ?? "the connection broke"
+  if (codes.some((code) => certificate.test(code))) return { problem: "certificate", detail }
+  const neverConnected = errors.some(
+    (each) => unconnected.test(text(each, "code") ?? "") || connecting.has(text(each, "syscall") ?? "")
+  )
+  return { problem: neverConnected ? "unconnected" : "broken", detail }
+}

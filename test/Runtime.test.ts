@@ -493,6 +493,30 @@ describe("Runtime", () => {
     })
   )
 
+  it.scoped("is not idle where something is written between its looks at the store", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore.make()
+      let writes = 1
+      const runtime = yield* runtimeOn(
+        {
+          ...store,
+          // the second look is at the spawns
+          pendingSpawns: (query) =>
+            query?.limit === 100 || writes-- <= 0
+              ? store.pendingSpawns(query)
+              : Effect.zipRight(
+                  store.commit(execution("a"), { emits: [{ targetId: "a", event: event("e1") }] }),
+                  store.pendingSpawns(query)
+                ).pipe(Effect.catchTag("StoreConflict", () => store.pendingSpawns(query)))
+        },
+        { definitions: { recorder } }
+      )
+      yield* runtime.idle
+      assert.isBelow(writes, 1)
+      assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1"])
+    })
+  )
+
   it.scoped("is not idle while an event cannot be delivered, and is when it was", () =>
     Effect.gen(function* () {
       const store = yield* MemoryStore.make()

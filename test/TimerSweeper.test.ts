@@ -122,6 +122,23 @@ describe("TimerSweeper", () => {
     })
   )
 
+  it.scoped("is not a millisecond late or early where a thousandfold of the time is rounded", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore.make()
+      yield* arm(store, "a", [
+        ["down", 1.1260000000000001],
+        ["up", 2.007]
+      ])
+      const { deliver, fired } = recording()
+      yield* sweeperOn(store, { deliver })
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(fired, [
+        ["down", 1.127],
+        ["up", 2.007]
+      ])
+    })
+  )
+
   it.scoped("reads the store at the interval, and not more often, while nothing is due", () =>
     Effect.gen(function* () {
       const store = yield* MemoryStore.make()

@@ -37,7 +37,8 @@ const newLane = <A>(): Lane<A> => ({
   behind: undefined,
   failed: undefined,
   left: undefined,
-  retryAt: 0
+  retryAt: 0,
+  released: false
 })
 
 interface Lane<A> {
@@ -50,6 +51,8 @@ interface Lane<A> {
   /** The position of the first row behind the failed one, as far as is known. */
   left: number | undefined
   retryAt: number
+  /** Whether it was let go while its work ran. */
+  released: boolean
 }
 
 /**
@@ -72,7 +75,7 @@ export interface Lanes<A> {
   readonly reading: () => void
   /** Ends the catching up: the rows that were read before have all been offered. */
   readonly end: () => void
-  /** Lets a lane that is held back go on at once; false where it is not held back. */
+  /** Lets a lane that is held back, or is about to be, go on at once; false where it is not held back. */
   readonly release: (lane: string) => boolean
   /** When the first of the lanes that were left behind may go on. */
   readonly nextTurn: () => number
@@ -86,9 +89,10 @@ export interface Lanes<A> {
 export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const fibers = yield* FiberSet.make<void>()
-    const slots = yield* Effect.makeSemaphore(options.concurrency)
+    const concurrency = Math.max(1, options.concurrency)
+    const slots = yield* Effect.makeSemaphore(concurrency)
     const lanes = new Map<string | null, Lane<A>>()
-    // Where each lane that catches up goes on.
+    // Where each lane that catches up begins.
     const catching = new Map<string | null, number>()
     // What was done since the page was read, which still shows it.
     const done = new Set<string>()
@@ -97,16 +101,21 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
 
     const hold = (lane: Lane<A>, work: Work<A>, cause: Cause.Cause<unknown>) =>
       Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const message = yield* options.failed(work, cause, lane.failed?.message)
+        // In one step: what is offered meanwhile must find the lane either running or held back.
         lane.left = lane.queue[1]?.position ?? lane.behind
         lane.behind = work.position
         lane.queue.length = 0
-        lane.retryAt = options.retryAt(yield* Clock.currentTimeMillis)
+        // What it failed for may have come while it ran; only once, or work that fails by its own doing would never rest.
+        lane.retryAt = lane.released && lane.failed === undefined ? 0 : options.retryAt(now)
+        lane.failed = { id: work.id, message }
         catching.delete(work.lane)
-        lane.failed = { id: work.id, message: yield* options.failed(work, cause, lane.failed?.message) }
       })
 
     const runOne = (lane: Lane<A>, work: Work<A>) =>
       Effect.gen(function* () {
+        lane.released = false
         const exit = yield* Effect.exit(options.run(work.item))
         if (Exit.isFailure(exit)) return yield* hold(lane, work, exit.cause)
         lane.queue.shift()
@@ -157,9 +166,8 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
       if (lane === undefined) return start(work, newLane())
       if (lane.queue.some((queued) => queued.id === work.id)) return Effect.void
       if (lane.behind !== undefined) {
-        if (lane.failed !== undefined && lane.failed.id !== work.id) {
-          lane.left = Math.min(lane.left ?? work.position, work.position)
-        }
+        if (lane.failed === undefined) lane.behind = Math.min(lane.behind, work.position)
+        else if (lane.failed.id !== work.id) lane.left = Math.min(lane.left ?? work.position, work.position)
         return Effect.void
       }
       if (lane.failed !== undefined && !lane.running) {
@@ -194,7 +202,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
         let first = Number.POSITIVE_INFINITY
         let last = Number.NEGATIVE_INFINITY
         for (const [key, lane] of lanes) {
-          if (catching.size >= options.concurrency) break
+          if (catching.size >= concurrency) break
           if (lane.behind === undefined || lane.running || lane.retryAt > now) continue
           first = Math.min(first, lane.behind)
           last = Math.max(last, lane.behind)
@@ -207,10 +215,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
       catchingUp: (key) => catching.has(key),
       wanted: (reached) => {
         let next = Number.POSITIVE_INFINITY
-        for (const [key, position] of catching) {
-          if (position < reached) catching.set(key, reached)
-          next = Math.min(next, Math.max(position, reached))
-        }
+        for (const position of catching.values()) next = Math.min(next, Math.max(position, reached))
         return next
       },
       reading: () => done.clear(),
@@ -223,6 +228,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
       },
       release: (key) => {
         const lane = lanes.get(key)
+        if (lane?.running) lane.released = true
         if (lane === undefined || !isHeld(lane)) return false
         lane.retryAt = 0
         return true

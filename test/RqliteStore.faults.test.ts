@@ -174,7 +174,8 @@ it.scoped.prop(
     }),
   {
     // Making a failing plan smaller would take minutes.
-    fastCheck: { numRuns: 15, seed: 20260730, endOnFailure: true }
+    fastCheck: { numRuns: 15, seed: 20260730, endOnFailure: true },
+    timeout: 120_000
   }
 )
 

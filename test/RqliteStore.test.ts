@@ -9,11 +9,12 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
+import * as Commit from "holdfast/Commit"
 import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteClient from "holdfast/RqliteClient"
 import * as RqliteStore from "holdfast/RqliteStore"
-import { emit, everything } from "../src/testing/internal/samples.js"
+import { emit, everything, step } from "../src/testing/internal/samples.js"
 import { outbox } from "../src/testing/internal/state.js"
 import * as Direct from "./support/rqlite/direct.js"
 
@@ -277,6 +278,27 @@ describe("requests", () => {
       yield* commit(first.execution, { emits: Array.from({ length: 300 }, (_, i) => emit(`${i}`)) })
       const asked = yield* node.asked
       expect(paths(asked)).toEqual(["/db/execute", "/db/execute"])
+    })
+  )
+
+  it.scoped("a commit sends the execution once: 1.25 times its text at most, with all that is beside it", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const { store } = yield* opened(node)
+      const { commit } = yield* store
+      const text = "The parcel is to be left at the door. ".repeat(432)
+      const first = yield* commit(Execution.make({ id: "a", definitionId: "order", context: { text } }))
+      yield* node.asked
+      yield* commit(first.execution, {
+        emits: [emit("e1"), emit("e2")],
+        processed: "e",
+        timers: [Commit.scheduleTimer("payment", 1790000000.5)],
+        trace: step("Placed")
+      })
+      const [request] = yield* node.asked
+      const [[stored] = []] = yield* node.rows("SELECT length(CAST(data AS BLOB)) FROM executions")
+      expect(Number(stored)).toBeGreaterThan(16_384)
+      expect(request?.bytes).toBeLessThanOrEqual(1.25 * Number(stored))
     })
   )
 

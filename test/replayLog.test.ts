@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Cli from "../examples/replay/cli.js"
 import { fold } from "../examples/replay/fold.js"
@@ -202,7 +203,7 @@ describe("the command line", () => {
     expect(options()).toEqual(
       Either.right({
         log: Option.none(),
-        store: { filename: "./replay.db" },
+        store: { _tag: "Sqlite", filename: "./replay.db" },
         columns: defaults,
         inactivity: Duration.hours(1),
         batch: 250,
@@ -228,13 +229,21 @@ describe("the command line", () => {
     expect(options(...args)).toMatchObject({
       right: {
         log: Option.some("a.csv"),
-        store: { filename: "/tmp/b:c.db" },
+        store: { _tag: "Sqlite", filename: "/tmp/b:c.db" },
         columns: { ...defaults, case: "id" },
         inactivity: Duration.days(2),
         batch: 7,
         json: true
       }
     })
+  })
+
+  it("takes the nodes of a cluster, whose password it shows nobody", () => {
+    const parsed = options("--store", "rqlite:http://u:s3cret@a:4001,http://b:4001")
+    expect(Either.map(parsed, ({ store }) => store._tag === "Rqlite" && Redacted.value(store.urls))).toEqual(
+      Either.right("http://u:s3cret@a:4001,http://b:4001")
+    )
+    expect(JSON.stringify(parsed)).not.toContain("s3cret")
   })
 
   it("gives its help where that is asked for", () => {
@@ -250,8 +259,13 @@ describe("the command line", () => {
     [["--store"], "Option '--store <value>' argument missing"],
     [["--json=yes"], "Option '--json' does not take an argument"],
     [["a.csv", "b.csv"], 'one log at a time: "a.csv", "b.csv"'],
-    [["--store", "x.db"], "--store x.db: expected sqlite:FILE"],
-    [["--store", "postgres://x"], '--store postgres://x: there is no store "postgres", only sqlite:FILE'],
+    [["--store", "x.db"], "--store x.db: expected sqlite:FILE or rqlite:URL[,URL...]"],
+    [
+      ["--store", "postgres://x"],
+      '--store postgres://x: there is no store "postgres", only sqlite:FILE or rqlite:URL[,URL...]'
+    ],
+    [["--store", "rqlite:"], "--store expected http://HOST:PORT or https://HOST:PORT after rqlite:"],
+    [["--store", "rqlite:ftp://u:s3cret@h"], "--store expected http://HOST:PORT or https://HOST:PORT after rqlite:"],
     [["--store", "sqlite:"], "--store sqlite:: expected the name of a file after sqlite:"],
     [["--store", "sqlite::memory:"], "--store sqlite::memory:: expected the name of a file after sqlite:"],
     [["--inactivity", "soon"], '--inactivity soon: expected a time as in "30 minutes"'],

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as RqliteServer from "./support/RqliteServer.js"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const run = promisify(execFile)
@@ -123,6 +124,27 @@ describe("the replay as a process", () => {
     expect((await states("killed.db")).length).toBe(75)
   }, 120_000)
 
+  it(
+    "killed on a cluster of rqlite nodes goes on there, and ends with the same table",
+    () =>
+      Effect.gen(function* () {
+        const users = { app: { password: "s3cret", permissions: ["query", "execute"] } }
+        const { rows, urls } = yield* RqliteServer.make({ nodes: 2, users })
+        const nodes = urls.map((url) => url.replace("//", "//app:s3cret@")).join(",")
+        const args = ["--store", `rqlite:${nodes}`, "--json", "--verify", "--verbose"]
+        const killed = yield* Effect.promise(() => replay([...args, "--batch", "31"], afterLines(4)))
+        expect(killed).toMatchObject({ code: null, signal: "SIGKILL", stdout: "" })
+        const last = yield* Effect.promise(() => replay(args))
+        expect(last).toMatchObject({ code: 0, signal: null })
+        expect(table(last)).toEqual({ cases: 60, events: 419, duplicates: 9, timers: 419 })
+        expect(last.stderr).toContain("75 executions are as the log says")
+        expect(last.stdout).toContain('"fileBytes":null')
+        expect(killed.stderr + last.stderr).not.toContain("s3cret")
+        expect(yield* rows("SELECT count(*) FROM outbox")).toEqual([[0]])
+      }).pipe(Effect.scoped, Effect.runPromise),
+    120_000
+  )
+
   it("stopped by Ctrl-C says how to go on, and goes on", async () => {
     const args = ["--store", "sqlite:./stopped.db", "--batch", "20", "--verbose"]
     const stopped = await replay(args, afterLines(3, "SIGINT"))
@@ -145,7 +167,7 @@ describe("the replay as a process", () => {
       "an unknown store",
       ["--store", "redis:x"],
       2,
-      '--store redis:x: there is no store "redis", only sqlite:FILE (--help lists what there is)'
+      '--store redis:x: there is no store "redis", only sqlite:FILE or rqlite:URL[,URL...] (--help lists what there is)'
     ],
     ["a log that is not there", ["no.csv"], 2, "no.csv: there is no such file"],
     [
@@ -155,6 +177,12 @@ describe("the replay as a process", () => {
       /there is no column "parcel", only "case:concept:name", .* say by --case which one it is/
     ],
     ["a truncated log", ["cut.csv"], 2, "cut.csv: line 3: the file ends inside a quoted field; it seems to be cut off"],
+    [
+      "a node's URL that is none",
+      ["--store", "rqlite:http://a:b@127.0.0.1:1/?x"],
+      1,
+      /urls\[0\]: has more than host, port and base path/
+    ],
     ["a directory as the store", ["--store", "sqlite:./examples"], 1, /examples/],
     ["a store in no directory", ["--store", "sqlite:./no/such/dir.db"], 1, /no\/such\/dir\.db/],
     ["another file as the store", ["--store", "sqlite:./package.json"], 1, /package\.json/]

@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Columns } from "./log.js"
+import * as Target from "./target.js"
 
 export const help = `Replays an event log through a durable runtime into a database.
 
@@ -18,7 +19,8 @@ kill -9, and run the same command again: it goes on where it was, and ends with 
 LOG is a CSV file with one row an event, the rows of a case in order. Without it, a small log that comes with this example is replayed.
 
 Options:
-  --store STORE         where to: sqlite:FILE (default sqlite:./replay.db)
+  --store STORE         where to: sqlite:FILE (default sqlite:./replay.db), or rqlite:URL[,URL...] for the nodes of a cluster,
+                        with RQLITE_USERNAME and RQLITE_PASSWORD in the environment
   --case NAME           the column with the case (default case:concept:name)
   --activity NAME       the column with the activity (default concept:name)
   --timestamp NAME      the column with the time (default time:timestamp)
@@ -33,7 +35,7 @@ Options:
 export interface Options {
   /** None for the log that comes with the example. */
   readonly log: Option.Option<string>
-  readonly store: { readonly filename: string }
+  readonly store: Target.Target
   readonly columns: Columns
   readonly inactivity: Duration.Duration
   readonly batch: number
@@ -94,15 +96,8 @@ const split = (args: ReadonlyArray<string>) =>
       new UsageError({ problem: String(error instanceof Error ? error.message : error).split(/[.\n]/)[0] ?? "" })
   })
 
-const parseStore = (store: string): Either.Either<Options["store"], UsageError> => {
-  const [, scheme, filename] = /^([^:]*):(.*)$/s.exec(store) ?? []
-  if (scheme === undefined) return usage(`--store ${store}: expected sqlite:FILE`)
-  if (scheme !== "sqlite")
-    return usage(`--store ${store}: there is no store ${JSON.stringify(scheme)}, only sqlite:FILE`)
-  return filename === undefined || filename === "" || filename === ":memory:"
-    ? usage(`--store ${store}: expected the name of a file after sqlite:`)
-    : Either.right({ filename })
-}
+const parseStore = (store: string): Either.Either<Options["store"], UsageError> =>
+  Either.mapLeft(Target.parse(store), (problem) => new UsageError({ problem: `--store ${problem}` }))
 
 const longest = Duration.days(36_500)
 

@@ -1,7 +1,6 @@
 /**
- * `npm start`: an event log, replayed through a durable runtime into an SQLite file.
+ * `npm start`: an event log, replayed through a durable runtime into a database.
  */
-import { stat } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import type { Teardown } from "@effect/platform/Runtime"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -12,12 +11,12 @@ import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
-import * as SqliteStore from "holdfast/SqliteStore"
 import * as Cli from "./cli.js"
 import { replay } from "./importer.js"
 import { type Log, survey } from "./log.js"
 import * as Progress from "./progress.js"
 import * as Report from "./report.js"
+import * as Target from "./target.js"
 import { verify } from "./verify.js"
 
 /** The log that comes with the example; the compiler does not copy it to where this module runs. */
@@ -28,16 +27,13 @@ const run = (options: Cli.Options) =>
     const log = yield* survey(Option.getOrElse(options.log, sample), options.columns)
     const done = yield* replayInto(log, options)
     // The store is closed, and what was in its write-ahead log is in the file.
-    const { size } = yield* Effect.tryPromise({
-      try: () => stat(options.store.filename),
-      catch: (error) => new Cause.UnknownException(error, `the database file is gone: ${String(error)}`)
-    })
+    const fileBytes = yield* Target.fileBytes(options.store)
     const { rows, seconds } = done.run
     const table: Report.Table = {
       ...done.totals,
       // A clock that counts milliseconds may have seen none pass.
       eventsPerSecond: rows === 0 ? Option.none() : Option.some(Math.round(rows / Math.max(seconds, 0.001))),
-      fileBytes: size
+      fileBytes
     }
     yield* Console.log(options.json ? Report.toJson(table) : Report.toText(table))
   })
@@ -53,7 +49,7 @@ const replayInto = (log: Log, { batch, inactivity, store, verbose, ...options }:
     const totals = yield* Report.totals(log)
     if (options.verify) yield* Console.error(`${yield* verify(log)} executions are as the log says`)
     return { run, totals }
-  }).pipe(Effect.provide(SqliteStore.layer(store)))
+  }).pipe(Effect.provide(Target.layer(store)))
 
 const showProgress = (rows: number, verbose: boolean) => {
   if (verbose) return Effect.succeed(Progress.lines(rows))

@@ -22,7 +22,8 @@ export interface Totals {
 export interface Table extends Totals {
   /** Of this run; none where it had nothing left to send. */
   readonly eventsPerSecond: Option.Option<number>
-  readonly fileBytes: number
+  /** None where the database is no file. */
+  readonly fileBytes: Option.Option<number>
 }
 
 /** Adds the counters up: every case that ended is in exactly one of them. */
@@ -50,7 +51,11 @@ export const totals = (log: Log) =>
   })
 
 export const toJson = (table: Table): string =>
-  JSON.stringify({ ...table, eventsPerSecond: Option.getOrNull(table.eventsPerSecond) })
+  JSON.stringify({
+    ...table,
+    eventsPerSecond: Option.getOrNull(table.eventsPerSecond),
+    fileBytes: Option.getOrNull(table.fileBytes)
+  })
 
 const number = new Intl.NumberFormat("en")
 const units = ["bytes", "KiB", "MiB", "GiB"]
@@ -74,7 +79,10 @@ export const toText = (table: Table): string => {
         onSome: (rate) => number.format(rate)
       })
     ],
-    ["file size", fileSize(table.fileBytes)]
+    ...Option.match(table.fileBytes, {
+      onNone: () => [],
+      onSome: (bytes) => [["file size", fileSize(bytes)] as const]
+    })
   ]
   return lines.map(([label, value]) => `${label.padEnd(20)}${value}`).join("\n")
 }

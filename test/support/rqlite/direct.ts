@@ -9,12 +9,13 @@ import type { Fault } from "../RqliteServer.js"
 import * as Database from "./database.js"
 import * as Node from "./node.js"
 
-/** What came to the node: when, what for, and with which statements. */
+/** What came to the node: when, what for, with which statements, and how many bytes they were. */
 export interface Received {
   readonly at: number
   readonly path: string
   readonly level: string | null
   readonly statements: ReadonlyArray<string>
+  readonly bytes: number
 }
 
 const peer: Node.Peer = { id: "n1", api: "http://n1:4001", raft: "n1:4002", up: true }
@@ -54,7 +55,13 @@ export const make = (options: { readonly version?: string; readonly users?: Node
         const body = bodyOf(request)
         const path = url.pathname
         const at = yield* Clock.currentTimeMillis
-        received.push({ at, path, level: url.searchParams.get("level"), statements: statementsOf(body) })
+        received.push({
+          at,
+          path,
+          level: url.searchParams.get("level"),
+          statements: statementsOf(body),
+          bytes: Buffer.byteLength(body)
+        })
         const { after = Effect.void, answer, apply = 1, before = Effect.void } = take(path)
         const view: Node.View = {
           self: peer,

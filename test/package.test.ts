@@ -10,7 +10,14 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 const run = promisify(execFile)
 
 const required = ["effect", "@effect/platform", "@effect/sql", "@effect/experimental", "@types/node"]
-const optional = ["@effect/sql-sqlite-node", "@effect/platform-node", "@effect/vitest", "vitest"]
+const optional = [
+  "@effect/sql-sqlite-node",
+  "@effect/sql-libsql",
+  "@libsql/client",
+  "@effect/platform-node",
+  "@effect/vitest",
+  "vitest"
+]
 
 /** The subpaths that need a peer which an application may not have. */
 const needsOptional = (subpath: string): boolean => /^(SqliteStore|LibsqlStore)$|^testing\//.test(subpath)

@@ -1,0 +1,126 @@
+import { type Client, type Config, createClient } from "@libsql/client"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { Options, Replica } from "../../LibsqlStore.js"
+import type { SqlDriver, Statement } from "../../SqlDriver.js"
+import { type StoreError, StoreRejected } from "../../StoreError.js"
+import * as duration from "../duration.js"
+import * as group from "../groupCommit.js"
+import { wholeNumber } from "../input.js"
+import { check as checkFile } from "../sqliteFile.js"
+import * as address from "./address.js"
+import { exact } from "./doubles.js"
+import * as driver from "./driver.js"
+import { toStoreError } from "./failure.js"
+import * as local from "./local.js"
+import * as localClient from "./localClient.js"
+import * as remote from "./remote.js"
+import * as replicas from "./replica.js"
+import { makeRead } from "./texts.js"
+import * as tokens from "./token.js"
+import { toRows, toStatement } from "./values.js"
+
+/** - `place`: where the database is, to be shown. */
+interface Database<Driver> {
+  readonly driver: Driver
+  readonly client: Client
+  readonly replica: Replica
+  readonly place: string
+}
+
+type Opening = Effect.Effect<Database<group.LazyDriver>, StoreError, Scope.Scope>
+
+const noReplica: Replica = { status: Effect.succeed(Option.none()), sync: Effect.void }
+
+const refuse = (path: string, detail: string) =>
+  new StoreRejected({ operation: "open", reason: "invalid-input", path, detail })
+
+const openLocal = (options: Options, { filename }: address.Local): Opening =>
+  Effect.gen(function* () {
+    if (filename !== undefined) yield* checkFile(filename)
+    const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
+    const connection = { filename, durability: options.durability ?? "full", busyTimeout }
+    const own = yield* local.make(connection)
+    const transactions = filename === undefined ? own : yield* local.make(connection)
+    return {
+      driver: driver.make({ use: own.use, write: toStatement, read: makeRead() }),
+      client: yield* localClient.make(yield* Effect.runtime<never>(), own, transactions),
+      replica: noReplica,
+      place: filename ?? ":memory:"
+    }
+  })
+
+const remoteDriver = ({ use }: remote.Remote): group.LazyDriver => {
+  const write = (statement: Statement) => toStatement(exact(statement))
+  return driver.make({ use, write, read: async (client, statement) => toRows(await client.execute(write(statement))) })
+}
+
+const connect = (options: Options, { token: given, url }: address.Remote) =>
+  Effect.gen(function* () {
+    const concurrency = options.concurrency ?? 20
+    const problem = wholeNumber(concurrency, 1, 1000)
+    if (problem !== undefined) return yield* refuse("concurrency", problem)
+    const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
+    const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
+    const token = tokens.make(options.authToken ?? given)
+    return { url, token, server: yield* remote.make({ url, token, timeout, busyTimeout, concurrency }) }
+  })
+
+const openRemote = (options: Options, at: address.Remote): Opening =>
+  Effect.map(connect(options, at), ({ server }) => ({
+    driver: remoteDriver(server),
+    client: server.client,
+    replica: noReplica,
+    place: at.url
+  }))
+
+const openReplica = (
+  options: Options,
+  { filename }: address.Local,
+  primary: address.Remote,
+  open: (config: Config) => Client
+): Opening =>
+  Effect.gen(function* () {
+    if (filename === undefined) return yield* refuse("url", "a replica is a file: expected file: and a path")
+    yield* checkFile(filename)
+    const syncInterval = yield* duration.decode(options.syncInterval ?? "1 minute", "syncInterval")
+    const { server, token, url: syncUrl } = yield* connect(options, primary)
+    const copy = yield* replicas
+      .make({ url: local.urlOf(filename), syncUrl, token, primary: server.use, syncInterval, open })
+      .pipe(Effect.mapError((failure) => toStoreError({ operation: "open" }, failure, false)))
+    return {
+      driver: copy.driver(remoteDriver(server), options.readFrom ?? "replica"),
+      client: server.client,
+      replica: copy.replica,
+      place: syncUrl
+    }
+  })
+
+const openAt = (options: Options, open: (config: Config) => Client): Opening =>
+  Effect.gen(function* () {
+    const at = yield* address.parse(options.url, "url")
+    if (options.syncUrl === undefined) {
+      return yield* at._tag === "Local" ? openLocal(options, at) : openRemote(options, at)
+    }
+    const primary = yield* address.parse(options.syncUrl, "syncUrl")
+    if (at._tag === "Remote") return yield* refuse("url", "a replica is a file: expected file: and a path")
+    if (primary._tag === "Local") return yield* refuse("syncUrl", "expected the URL of a server")
+    return yield* openReplica(options, at, primary, open)
+  })
+
+const groupLimits = { maxCommits: 64, maxBytes: 4_000_000 }
+
+/** Opens the database that the options name. `openCopy` is what opens a replica's file. */
+export const open = (
+  options: Options,
+  openCopy: (config: Config) => Client = createClient
+): Effect.Effect<Database<SqlDriver>, StoreError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { driver, ...rest } = yield* openAt(options, openCopy)
+    const alone: SqlDriver = {
+      ...driver,
+      transaction: (call, statements) => driver.transaction(call, () => statements)
+    }
+    return { ...rest, driver: options.groupCommit === false ? alone : yield* group.make(driver, groupLimits) }
+  })

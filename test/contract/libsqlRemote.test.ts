@@ -1,0 +1,22 @@
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as LibsqlStore from "holdfast/LibsqlStore"
+import * as ContractSuite from "holdfast/testing/ContractSuite"
+import * as Libsql from "../support/libsql.js"
+import * as LibsqlServer from "../support/libsqlServer.js"
+import * as SqldServer from "../support/SqldServer.js"
+
+type Options = Omit<LibsqlStore.Options, "url">
+
+const layerWith = (options: Options) =>
+  Layer.unwrapScoped(Effect.map(SqldServer.make(), ({ url }) => Libsql.layer({ ...options, url })))
+
+ContractSuite.suite("LibsqlStore on a server's stand-in", layerWith({}), { layerWith, raw: Libsql.raw })
+
+if (Option.isSome(LibsqlServer.remote)) {
+  const server = LibsqlServer.remote.value
+  const layerWith = (options: Options) =>
+    Layer.unwrapEffect(Effect.as(LibsqlServer.empty(server), Libsql.layer({ ...options, ...server })))
+  ContractSuite.suite("LibsqlStore on a real server", layerWith({}), { layerWith, raw: Libsql.raw })
+}

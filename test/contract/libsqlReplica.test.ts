@@ -1,0 +1,52 @@
+import { describe } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as LibsqlStore from "holdfast/LibsqlStore"
+import * as ContractSuite from "holdfast/testing/ContractSuite"
+import { commit } from "holdfast/testing/contract/commit"
+import { concurrency } from "holdfast/testing/contract/concurrency"
+import { corruption } from "holdfast/testing/contract/corruption"
+import { foreign } from "holdfast/testing/contract/foreign"
+import { listing } from "holdfast/testing/contract/listing"
+import { prefix } from "holdfast/testing/contract/prefix"
+import { purge } from "holdfast/testing/contract/purge"
+import { trace } from "holdfast/testing/contract/trace"
+import * as Subject from "holdfast/testing/Subject"
+import * as Libsql from "../support/libsql.js"
+import * as LibsqlServer from "../support/libsqlServer.js"
+import * as SqldServer from "../support/SqldServer.js"
+import * as Replica from "../support/sqld/replica.js"
+import * as Temp from "../support/temp.js"
+
+type Options = Omit<LibsqlStore.Options, "url">
+
+// Tests let decades pass at once.
+const syncInterval = "36500 days"
+
+const layerWith = (options: Options) =>
+  Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const server = yield* SqldServer.make()
+      const filename = yield* Temp.database
+      const replicas = yield* Replica.make(server)
+      return Libsql.layerOf({ ...options, url: `file:${filename}`, syncUrl: server.url, syncInterval }, replicas)
+    })
+  )
+
+// What is read from the copy, and what is decided beside it; all the rest is the server's, whose stand-in has the whole suite.
+describe("LibsqlStore with a copy of a server's stand-in", () => {
+  const subject = Subject.make(layerWith({}), { layerWith, raw: Libsql.raw })
+  for (const topic of [commit, trace, listing, prefix, purge, foreign, corruption, concurrency]) topic(subject)
+})
+
+if (Option.isSome(LibsqlServer.primary)) {
+  const { authToken, url } = LibsqlServer.primary.value
+  const layerWith = (options: Options) =>
+    Layer.unwrapScoped(
+      Effect.map(Effect.zipLeft(Temp.database, LibsqlServer.empty({ authToken, url })), (filename) =>
+        Libsql.layer({ ...options, url: `file:${filename}`, syncUrl: url, syncInterval, authToken })
+      )
+    )
+  ContractSuite.suite("LibsqlStore with a replica of a real server", layerWith({}), { layerWith, raw: Libsql.raw })
+}

@@ -246,6 +246,24 @@ describe("the command line", () => {
     expect(JSON.stringify(parsed)).not.toContain("s3cret")
   })
 
+  it.each([
+    ["libsql:http://h:8080?authToken=s3cret", "http://h:8080?authToken=s3cret"],
+    ["libsql:libsql://h", "libsql://h"],
+    ["libsql://h?authToken=s3cret", "libsql://h?authToken=s3cret"]
+  ])("takes a libSQL server, whose token it shows nobody: %s", (text, url) => {
+    const parsed = options("--store", text)
+    expect(Either.map(parsed, ({ store }) => store._tag === "LibsqlServer" && Redacted.value(store.url))).toEqual(
+      Either.right(url)
+    )
+    expect(JSON.stringify(parsed)).not.toContain("s3cret")
+  })
+
+  it("takes a libSQL file", () => {
+    expect(Either.map(options("--store", "libsql:file:a b.db"), ({ store }) => store)).toEqual(
+      Either.right({ _tag: "LibsqlFile", filename: "a b.db" })
+    )
+  })
+
   it("gives its help where that is asked for", () => {
     expect(Cli.parse(["a.csv", "--help"])).toEqual(Either.right(Option.none()))
     for (const name of ["store", "case", "activity", "timestamp", "inactivity", "batch", "verify", "json", "verbose"]) {
@@ -259,13 +277,18 @@ describe("the command line", () => {
     [["--store"], "Option '--store <value>' argument missing"],
     [["--json=yes"], "Option '--json' does not take an argument"],
     [["a.csv", "b.csv"], 'one log at a time: "a.csv", "b.csv"'],
-    [["--store", "x.db"], "--store x.db: expected sqlite:FILE or rqlite:URL[,URL...]"],
+    [["--store", "x.db"], "--store x.db: expected sqlite:FILE, libsql:file:FILE, libsql:URL or rqlite:URL[,URL...]"],
     [
       ["--store", "postgres://x"],
-      '--store postgres://x: there is no store "postgres", only sqlite:FILE or rqlite:URL[,URL...]'
+      '--store postgres://x: there is no store "postgres", only sqlite:FILE, libsql:file:FILE, libsql:URL or rqlite:URL[,URL...]'
     ],
     [["--store", "rqlite:"], "--store expected http://HOST:PORT or https://HOST:PORT after rqlite:"],
     [["--store", "rqlite:ftp://u:s3cret@h"], "--store expected http://HOST:PORT or https://HOST:PORT after rqlite:"],
+    [
+      ["--store", "libsql:x.db"],
+      "--store expected file:FILE, libsql://HOST, https://HOST:PORT or http://HOST:PORT after libsql:"
+    ],
+    [["--store", "libsql:file:"], "--store libsql:file:: expected the name of a file after libsql:file:"],
     [["--store", "sqlite:"], "--store sqlite:: expected the name of a file after sqlite:"],
     [["--store", "sqlite::memory:"], "--store sqlite::memory:: expected the name of a file after sqlite:"],
     [["--inactivity", "soon"], '--inactivity soon: expected a time as in "30 minutes"'],

@@ -12,6 +12,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as RqliteServer from "./support/RqliteServer.js"
+import * as SqldServer from "./support/SqldServer.js"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const run = promisify(execFile)
@@ -145,6 +146,36 @@ describe("the replay as a process", () => {
     120_000
   )
 
+  it("killed on a libSQL file goes on there, and ends with the states of one that was not", async () => {
+    const args = ["--store", "libsql:file:libsql a.db", "--json", "--verify", "--verbose"]
+    const killed = await replay([...args, "--batch", "31"], afterLines(4))
+    expect(killed).toMatchObject({ code: null, signal: "SIGKILL", stdout: "" })
+    const last = await replay(args)
+    expect(last).toMatchObject({ code: 0, signal: null })
+    expect(table(last)).toEqual({ cases: 60, events: 419, duplicates: 9, timers: 419 })
+    expect(last.stderr).toContain("75 executions are as the log says")
+    expect(last.stdout).toMatch(/"fileBytes":[1-9]/)
+    expect((await states("libsql a.db")).length).toBe(75)
+  }, 120_000)
+
+  it(
+    "killed on a libSQL server goes on there, and ends with the same table",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* SqldServer.make({ accept: (token) => (token === "s3cret" ? "rw" : "invalid") })
+        const args = ["--store", `libsql:${url}?authToken=s3cret`, "--json", "--verify", "--verbose"]
+        const killed = yield* Effect.promise(() => replay([...args, "--batch", "31"], afterLines(4)))
+        expect(killed).toMatchObject({ code: null, signal: "SIGKILL", stdout: "" })
+        const last = yield* Effect.promise(() => replay(args))
+        expect(last).toMatchObject({ code: 0, signal: null })
+        expect(table(last)).toEqual({ cases: 60, events: 419, duplicates: 9, timers: 419 })
+        expect(last.stderr).toContain("75 executions are as the log says")
+        expect(last.stdout).toContain('"fileBytes":null')
+        expect(killed.stderr + last.stderr).not.toContain("s3cret")
+      }).pipe(Effect.scoped, Effect.runPromise),
+    120_000
+  )
+
   it("stopped by Ctrl-C says how to go on, and goes on", async () => {
     const args = ["--store", "sqlite:./stopped.db", "--batch", "20", "--verbose"]
     const stopped = await replay(args, afterLines(3, "SIGINT"))
@@ -167,7 +198,7 @@ describe("the replay as a process", () => {
       "an unknown store",
       ["--store", "redis:x"],
       2,
-      '--store redis:x: there is no store "redis", only sqlite:FILE or rqlite:URL[,URL...] (--help lists what there is)'
+      '--store redis:x: there is no store "redis", only sqlite:FILE, libsql:file:FILE, libsql:URL or rqlite:URL[,URL...] (--help lists what there is)'
     ],
     ["a log that is not there", ["no.csv"], 2, "no.csv: there is no such file"],
     [
@@ -183,6 +214,7 @@ describe("the replay as a process", () => {
       1,
       /urls\[0\]: has more than host, port and base path/
     ],
+    ["a libSQL server that is none", ["--store", "libsql:http://u:p@127.0.0.1:1"], 1, /user name or password/],
     ["a directory as the store", ["--store", "sqlite:./examples"], 1, /examples/],
     ["a store in no directory", ["--store", "sqlite:./no/such/dir.db"], 1, /no\/such\/dir\.db/],
     ["another file as the store", ["--store", "sqlite:./package.json"], 1, /package\.json/]

@@ -19,8 +19,11 @@ kill -9, and run the same command again: it goes on where it was, and ends with 
 LOG is a CSV file with one row an event, the rows of a case in order. Without it, a small log that comes with this example is replayed.
 
 Options:
-  --store STORE         where to: sqlite:FILE (default sqlite:./replay.db), or rqlite:URL[,URL...] for the nodes of a cluster,
-                        with RQLITE_USERNAME and RQLITE_PASSWORD in the environment
+  --store STORE         where to:
+                          sqlite:FILE            (default sqlite:./replay.db)
+                          libsql:file:FILE       by libSQL
+                          libsql:URL             a libSQL server, with LIBSQL_AUTH_TOKEN in the environment
+                          rqlite:URL[,URL...]    the nodes of a cluster, with RQLITE_USERNAME and RQLITE_PASSWORD
   --case NAME           the column with the case (default case:concept:name)
   --activity NAME       the column with the activity (default concept:name)
   --timestamp NAME      the column with the time (default time:timestamp)

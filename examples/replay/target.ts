@@ -4,6 +4,7 @@
 import { stat } from "node:fs/promises"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
@@ -12,16 +13,24 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
+import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as RqliteStore from "holdfast/RqliteStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import type { StoreError } from "holdfast/StoreError"
 
-/** - `urls`: as in `RQLITE_URL`; they may hold a password. */
+/** - `urls`: as in `RQLITE_URL`; they may hold a password. - `url`: of a server; it may hold a token. */
 export type Target =
   | { readonly _tag: "Sqlite"; readonly filename: string }
+  | { readonly _tag: "LibsqlFile"; readonly filename: string }
+  | { readonly _tag: "LibsqlServer"; readonly url: Redacted.Redacted }
   | { readonly _tag: "Rqlite"; readonly urls: Redacted.Redacted }
 
-const forms = "sqlite:FILE or rqlite:URL[,URL...]"
+const forms = "sqlite:FILE, libsql:file:FILE, libsql:URL or rqlite:URL[,URL...]"
+
+const file = (text: string, scheme: string, filename: string): Either.Either<string, string> =>
+  filename === "" || filename === ":memory:"
+    ? Either.left(`${text}: expected the name of a file after ${scheme}`)
+    : Either.right(filename)
 
 /** The store that a text names, or what is wrong with it. */
 export const parse = (text: string): Either.Either<Target, string> => {
@@ -30,9 +39,15 @@ export const parse = (text: string): Either.Either<Target, string> => {
     case undefined:
       return Either.left(`${text}: expected ${forms}`)
     case "sqlite":
-      return rest === "" || rest === ":memory:"
-        ? Either.left(`${text}: expected the name of a file after sqlite:`)
-        : Either.right({ _tag: "Sqlite", filename: rest })
+      return Either.map(file(text, "sqlite:", rest), (filename) => ({ _tag: "Sqlite", filename }))
+    case "libsql":
+      if (rest.startsWith("file:")) {
+        return Either.map(file(text, "libsql:file:", rest.slice(5)), (filename) => ({ _tag: "LibsqlFile", filename }))
+      }
+      if (rest.startsWith("//")) return Either.right({ _tag: "LibsqlServer", url: Redacted.make(text) })
+      return /^(https?|libsql):\/\//.test(rest)
+        ? Either.right({ _tag: "LibsqlServer", url: Redacted.make(rest) })
+        : Either.left("expected file:FILE, libsql://HOST, https://HOST:PORT or http://HOST:PORT after libsql:")
     case "rqlite":
       return /^https?:\/\//.test(rest)
         ? Either.right({ _tag: "Rqlite", urls: Redacted.make(rest) })
@@ -55,12 +70,28 @@ const rqlite = (urls: Redacted.Redacted) =>
     Layer.provide(NodeHttpClient.layerUndici)
   )
 
-export const layer = (target: Target): Layer.Layer<ExecutionStore, StoreError | ConfigError> =>
-  target._tag === "Sqlite" ? SqliteStore.layer(target) : rqlite(target.urls)
+const libsql = (url: Redacted.Redacted) =>
+  LibsqlStore.layerConfig({
+    url: Config.succeed(Redacted.value(url)),
+    authToken: Config.withDefault(Config.redacted("LIBSQL_AUTH_TOKEN"), undefined)
+  })
+
+export const layer = (target: Target): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
+  switch (target._tag) {
+    case "Sqlite":
+      return SqliteStore.layer(target)
+    case "LibsqlFile":
+      return LibsqlStore.layer({ url: `file:${target.filename.split("/").map(encodeURIComponent).join("/")}` })
+    case "LibsqlServer":
+      return libsql(target.url)
+    case "Rqlite":
+      return rqlite(target.urls)
+  }
+}
 
 /** How large a file has become; none where the store is no file. */
 export const fileBytes = (target: Target): Effect.Effect<Option.Option<number>, Cause.UnknownException> =>
-  target._tag === "Sqlite"
+  target._tag === "Sqlite" || target._tag === "LibsqlFile"
     ? Effect.tryPromise({
         try: async () => Option.some((await stat(target.filename)).size),
         catch: (error) => new Cause.UnknownException(error, `the database file is gone: ${String(error)}`)

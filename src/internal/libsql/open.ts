@@ -44,7 +44,7 @@ const openLocal = (options: Options, { filename }: address.Local): Opening =>
     const own = yield* local.make(connection)
     const transactions = filename === undefined ? own : yield* local.make(connection)
     return {
-      driver: driver.make({ use: own.use, write: toStatement, read: makeRead() }),
+      driver: { embedded: true, ...driver.make({ use: own.use, write: toStatement, read: makeRead() }) },
       client: yield* localClient.make(yield* Effect.runtime<never>(), own, transactions),
       replica: noReplica,
       place: filename ?? ":memory:"

@@ -1,4 +1,7 @@
-import { describe } from "@effect/vitest"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -42,10 +45,15 @@ describe("LibsqlStore with a copy of a server's stand-in", () => {
 
 if (Option.isSome(LibsqlServer.primary)) {
   const { authToken, url } = LibsqlServer.primary.value
+  // One file for all tests, one after the other: a new one would begin with a copy of the log of all tests before it.
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-"))
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+  const copy = `file:${join(directory, "store.db")}`
   const layerWith = (options: Options) =>
-    Layer.unwrapScoped(
-      Effect.map(Effect.zipLeft(Temp.database, LibsqlServer.empty({ authToken, url })), (filename) =>
-        Libsql.layer({ ...options, url: `file:${filename}`, syncUrl: url, syncInterval, authToken })
+    Layer.unwrapEffect(
+      Effect.as(
+        LibsqlServer.empty({ authToken, url }),
+        Libsql.layer({ ...options, url: copy, syncUrl: url, syncInterval, authToken })
       )
     )
   ContractSuite.suite("LibsqlStore with a replica of a real server", layerWith({}), { layerWith, raw: Libsql.raw })

@@ -103,6 +103,14 @@ describe("a request", () => {
     })
   )
 
+  it.scoped("refuses a port to which fetch never connects", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(LibsqlStore.make({ url: "http://127.0.0.1:1" }))
+      assert.deepInclude(error, { _tag: "StoreRejected", reason: "open", path: "http://127.0.0.1:1" })
+      assert.include(error.message, "port")
+    })
+  )
+
   it.scoped("keeps the path of its URL", () =>
     Effect.gen(function* () {
       const sqld = yield* SqldServer.make()

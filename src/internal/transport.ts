@@ -1,11 +1,11 @@
 import * as Predicate from "effect/Predicate"
 
 /**
- * What became of a request that got no whole answer: the server's certificate is not trusted, no connection came about, so that nothing was
- * sent, or the connection broke.
+ * What became of a request that got no whole answer: the server's certificate is not trusted, `fetch` never connects to this port, no
+ * connection came about, so that nothing was sent, or the connection broke.
  */
 export interface Transport {
-  readonly problem: "certificate" | "unconnected" | "broken"
+  readonly problem: "certificate" | "port" | "unconnected" | "broken"
   readonly detail: string
 }
 
@@ -36,6 +36,10 @@ export const read = (cause: unknown): Transport => {
   const codes = errors.flatMap((each) => text(each, "code") ?? [])
   const detail = errors.flatMap((each) => text(each, "message") || []).at(-1) ?? "the connection broke"
   if (codes.some((code) => certificate.test(code))) return { problem: "certificate", detail }
+  // The ports of other protocols: https://fetch.spec.whatwg.org/#port-blocking
+  if (errors.some((each) => text(each, "message") === "bad port")) {
+    return { problem: "port", detail: "fetch refuses to connect to this port, which is another protocol's" }
+  }
   const neverConnected = errors.some(
     (each) => unconnected.test(text(each, "code") ?? "") || connecting.has(text(each, "syscall") ?? "")
   )

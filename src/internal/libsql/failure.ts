@@ -104,6 +104,8 @@ export const ofRequest = (cause: unknown): Failure => {
   switch (problem) {
     case "certificate":
       return notApplied("open", `the server is not trusted: ${detail}`, cause)
+    case "port":
+      return notApplied("open", detail, cause)
     case "unconnected":
       return notApplied("connection", detail, cause)
     case "broken":

@@ -50,6 +50,8 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
   switch (problem) {
     case "certificate":
       return rejected(call, node, "tls", detail, cause)
+    case "port":
+      return rejected(call, node, "request", detail, cause)
     case "unconnected":
       return notApplied(call, node, "connection", detail, cause)
     case "broken":

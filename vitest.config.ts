@@ -12,6 +12,8 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    // By default one core is left idle, which on two is half of them.
+    maxWorkers: "100%",
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: [["default", { summary: false }]]

@@ -1,28 +1,21 @@
-import { Clock, Console, Effect, Layer, Option } from "effect"
-import { Commit, Event, Execution, ExecutionStore, type Processor, Runtime } from "holdfast"
+import { Console, Effect, Layer, Option } from "effect"
+import { Event, Execution, ExecutionStore, type Processor, Runtime, Step } from "holdfast"
 import * as SqliteStore from "holdfast/SqliteStore"
 
 // One step: the execution and an event in, the next execution and what else to write out.
 const order: Processor.Transition = (execution, event) =>
-  Effect.gen(function* () {
+  Effect.map(Step.make(execution, event), (step) => {
     switch (event.kind) {
-      case "Start": {
-        const deadline = (yield* Clock.currentTimeMillis) / 1000 + 3600
-        const timers = [Commit.scheduleTimer("payment", deadline)]
-        return { execution: { ...execution, status: "RUNNING", activePath: "AwaitingPayment" }, commit: { timers } }
-      }
+      case "Start":
+        return step.pipe(Step.advance("AwaitingPayment"), Step.armTimer("payment", "1 hour"))
       case "Paid":
-        return {
-          execution: {
-            ...execution,
-            status: "DONE",
-            outcome: "paid",
-            context: { ...execution.context, ...event.data }
-          },
-          commit: { timers: [Commit.cancelTimer("payment")] }
-        }
+        return step.pipe(
+          Step.updateContext((context) => ({ ...context, ...event.data })),
+          Step.cancelTimer("payment"),
+          Step.finish("paid")
+        )
       default: // Timeout
-        return { execution: { ...execution, status: "CANCELLED", outcome: "unpaid" } }
+        return Step.cancel(step, "unpaid")
     }
   })
 

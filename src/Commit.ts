@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Event } from "./Event.js"
-import type { Execution } from "./Execution.js"
+import { type Execution, Status } from "./Execution.js"
 import { schemaFromCodec } from "./internal/codec.js"
 import * as codec from "./internal/commitCodec.js"
 import { parsePython } from "./internal/json.js"
@@ -14,6 +14,9 @@ import { JsonObject } from "./Json.js"
 /**
  * An event to deliver, put into the outbox by the commit. `targetId` is the receiving execution, or null for an event without one,
  * which is for whoever relays the outbox.
+ *
+ * One with `dueAt`, in seconds since the epoch, is kept apart until then and is put into the outbox when it is due; at once where that is
+ * past. The bounds of `dueAt` are those of a timer's `fireAt`.
  *
  * @since 0.1.0
  * @category models
@@ -26,7 +29,8 @@ export interface Emit extends Schema.Schema.Type<typeof Emit> {}
  */
 export const Emit = Schema.Struct({
   targetId: Schema.NullOr(Schema.String),
-  event: Event
+  event: Event,
+  dueAt: Schema.optionalWith(Schema.Finite, { exact: true })
 }).annotations({ identifier: "Emit" })
 
 /**
@@ -167,6 +171,11 @@ export const Timer = Schema.Struct({
 /**
  * A stored event to deliver. `seq` numbers the outbox and is never used twice.
  *
+ * - `emittedAt`: since when it is to be delivered, in seconds since the epoch: when it was emitted, or, of one that was emitted after a
+ *   delay, when it was due. Null where another program wrote it.
+ * - `traceparent`: the span in which it was emitted, in the form of W3C Trace Context (see `TraceContext`); null where there was none, or
+ *   none that is sampled.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -178,7 +187,10 @@ export interface OutboxEntry extends Schema.Schema.Type<typeof OutboxEntry> {}
  */
 export const OutboxEntry = Schema.Struct({
   seq: Schema.Int,
-  ...Emit.fields
+  targetId: Emit.fields.targetId,
+  event: Emit.fields.event,
+  emittedAt: Schema.NullOr(Schema.Finite),
+  traceparent: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "OutboxEntry" })
 
 /**
@@ -219,12 +231,62 @@ export const Ack = Schema.Union(
 ).annotations({ identifier: "Ack" })
 
 /**
+ * Why a commit is made, for those that are told of it (see `ExecutionStore.listen`). It is not stored.
+ *
+ * - `status`, `activePath`: where the execution stood before.
+ * - `event`: the event that it takes the execution through, null where there is none.
+ * - `command`: the command of the control plane that it carries out, null where there is none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Cause extends Schema.Schema.Type<typeof Cause> {}
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Cause = Schema.Struct({
+  status: Status,
+  activePath: Schema.NullOr(Schema.String),
+  event: Schema.NullOr(Schema.Struct({ id: Schema.String, kind: Schema.String })),
+  command: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "Cause" })
+
+/**
+ * An event takes an execution, as it stands before the step, to its next version.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const causedBy = ({ activePath, status }: Execution, { id, kind }: Event): Cause => ({
+  status,
+  activePath,
+  event: { id, kind },
+  command: null
+})
+
+/**
+ * A command of the control plane takes an execution, as it stands before, to its next version.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const commandedBy = ({ activePath, status }: Execution, command: string): Cause => ({
+  status,
+  activePath,
+  event: null,
+  command
+})
+
+/**
  * What a commit writes beside the execution: all of it or, where the commit fails, none of it.
  *
  * - `emits`: events for the outbox, in order.
  * - `processed`: the id of the event that this step consumed, for the dedupe ledger; an id that is there already is no error.
  * - `timers`, `spawns`, `trace`: see their types.
  * - `ack`: the work that this commit finishes.
+ * - `cause`: why it is made; it is not stored.
  *
  * @since 0.1.0
  * @category models
@@ -241,12 +303,14 @@ export const Commit = Schema.Struct({
   timers: Schema.optionalWith(Schema.Array(TimerOp), { exact: true }),
   spawns: Schema.optionalWith(Schema.Array(Spawn), { exact: true }),
   trace: Schema.optionalWith(TraceStep, { exact: true }),
-  ack: Schema.optionalWith(Ack, { exact: true })
+  ack: Schema.optionalWith(Ack, { exact: true }),
+  cause: Schema.optionalWith(Cause, { exact: true })
 }).annotations({ identifier: "Commit" })
 
 /**
- * A commit that was applied: the execution at its new version, and the outbox seqs of the emits in their order. There are no seqs where
- * the answer to the commit was lost and all its events were delivered before it was looked for.
+ * A commit that was applied: the execution at its new version, and the outbox seqs of the emits in their order; those with `dueAt` have none
+ * yet. There are no seqs where the answer to the commit was lost, and its events were delivered before they were looked for or look the same as
+ * others in the outbox.
  *
  * @since 0.1.0
  * @category models

@@ -100,6 +100,16 @@ export const Execution = Schema.Struct({
 }).annotations({ identifier: "Execution" })
 
 /**
+ * An execution whose context is of a known type.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface WithContext<out Context> extends Omit<Execution, "context"> {
+  readonly context: Context
+}
+
+/**
  * The stored form of an execution: compact JSON text with snake_case keys, as in the `data` column. What a stored row may leave out
  * gets its default; what the format's other readers reject is refused with the key's name.
  *

@@ -9,17 +9,34 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Ack, Commit, Committed, Emit, OutboxEntry, SpawnEntry, Timer, TraceEntry, TraceStep } from "./Commit.js"
+import type {
+  Ack,
+  Cause,
+  Commit,
+  Committed,
+  Emit,
+  OutboxEntry,
+  SpawnEntry,
+  Timer,
+  TraceEntry,
+  TraceStep
+} from "./Commit.js"
+import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
 import type { Definition } from "./Definition.js"
+import type { Encoded } from "./EncodedStore.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store.js"
+import type { Pool, Renewal } from "./Lease.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
+
+export type * from "./EncodedStore.js"
 
 /**
  * What to list. Without a filter, everything.
  *
  * - `status`: any of these; an empty list matches nothing.
  * - `rootsOnly`: only executions without a parent.
+ * - `parentId`: only the children of this execution. Such a listing is never older than what was acknowledged before.
  * - `limit`: how many rows a page has, 1 to 1,000, by default 100.
  * - `cursor`: where the page begins: the `nextCursor` of the page before. It is opaque.
  *
@@ -30,6 +47,7 @@ export interface ListQuery {
   readonly definitionId?: string
   readonly status?: ReadonlyArray<Status>
   readonly rootsOnly?: boolean
+  readonly parentId?: string
   readonly limit?: number
   readonly cursor?: string
 }
@@ -46,8 +64,8 @@ export interface PendingQuery {
 }
 
 /**
- * One page of a numbered table, by seq. `corrupt` reports the rows of this page that do not decode, under their seq as `key`; `next` is
- * the `after` of the next page, none at the end.
+ * One page of a numbered table, by seq. `corrupt` reports the rows of this page that do not decode, under their seq as `key` and as `work`;
+ * `failures` are what was recorded of the rows of this page that failed before; `next` is the `after` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -55,6 +73,7 @@ export interface PendingQuery {
 export interface Pending<A> {
   readonly entries: ReadonlyArray<A>
   readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly failures: ReadonlyArray<Failure>
   readonly next: Option.Option<number>
 }
 
@@ -71,6 +90,79 @@ export interface DueQuery {
 }
 
 /**
+ * One page of timers, earliest first. `failures` are what was recorded of the timers of this page that failed before; `next` is the `after`
+ * of the next page, none at the end.
+ *
+ * `corrupt` reports rows that are no timers, due or not, under `work`: at most `limit` of them, and on the first page only.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DueTimers {
+  readonly entries: ReadonlyArray<Timer>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly failures: ReadonlyArray<Failure>
+  readonly next: Option.Option<Timer>
+}
+
+/**
+ * Which dead letters: those of a kind, those of an execution (see `DeadLetter.executionId`), those behind the id `after`, at most `limit` of
+ * them (1 to 1,000, by default 100). Without a filter, all.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetterQuery {
+  readonly kind?: Kind
+  readonly executionId?: string
+  readonly after?: number
+  readonly limit?: number
+}
+
+/**
+ * One page of the dead letters, by id. `corrupt` reports those that do not decode as dead letters, under their id as `key`; `next` is the
+ * `after` of the next page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetterPage {
+  readonly entries: ReadonlyArray<DeadLetter>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly next: Option.Option<number>
+}
+
+/**
+ * How much work of one kind there is.
+ *
+ * - `count`: how many rows wait.
+ * - `failing`: how many of them failed before and are to be tried again.
+ * - `oldest`: since when the first of them waits, in seconds since the epoch; for a timer that is the time it is armed for. None where nothing
+ *   waits or the row does not say.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Backlog {
+  readonly count: number
+  readonly failing: number
+  readonly oldest: Option.Option<number>
+}
+
+/**
+ * How much work there is. `due` counts the timers whose time has come; `oldest` of the dead letters is when the first of them was given up.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Stats {
+  readonly outbox: Backlog
+  readonly spawns: Backlog
+  readonly timers: Backlog & { readonly due: number }
+  readonly deadLetters: { readonly count: number; readonly oldest: Option.Option<number> }
+}
+
+/**
  * A trace, oldest step first. `corrupt` reports the steps that do not decode, under their index as `key`.
  *
  * @since 0.1.0
@@ -82,8 +174,20 @@ export interface Trace {
 }
 
 /**
+ * What became of one page of the dedupe ledger: how many events were removed. `next` is the `after` of the next page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Pruned {
+  readonly removed: number
+  readonly next: Option.Option<number>
+}
+
+/**
  * What a write of this process left to do: the commit, where it was one, and how much of each kind of work it added. `nextTimer` is the
- * earliest time that it armed a timer for, in seconds since the epoch.
+ * earliest time that it armed a timer for, `nextDelayed` the earliest at which an event that it emitted is due; these are not among `emits`.
+ * Both are in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -93,13 +197,16 @@ export interface Notice {
   readonly emits: number
   readonly spawns: number
   readonly nextTimer: Option.Option<number>
+  readonly nextDelayed: Option.Option<number>
+  readonly cause?: Cause
 }
 
 /**
  * The store of executions.
  *
- * Ids (of executions, definitions and events) are not empty, well-formed Unicode and at most `maxIdBytes` long in UTF-8; what a store
- * cannot keep exactly it refuses with `StoreRejected` before anything is written, the same on every backend. Times are seconds since the
+ * Ids (of executions, definitions and events) are not empty, well-formed Unicode and at most `maxIdBytes` long in UTF-8; those of events may
+ * be twice as long and 64 bytes more, because some are made of an execution's id and a timer's path. What a store cannot keep exactly it
+ * refuses with `StoreRejected` before anything is written, the same on every backend. Times are seconds since the
  * epoch.
  *
  * @since 0.1.0
@@ -131,11 +238,20 @@ export interface ExecutionStore {
   /** One page of the executions, in the order of the ids' UTF-8 bytes. */
   readonly listExecutions: (query?: ListQuery) => Effect.Effect<ExecutionPage, StoreError>
 
-  /** Puts events into the outbox outside of any commit; gives their seqs, in order. */
+  /** Puts events into the outbox outside of any commit; gives their seqs, in order. Those with `dueAt` have none yet. */
   readonly enqueue: (emits: ReadonlyArray<Emit>) => Effect.Effect<ReadonlyArray<number>, StoreError>
 
   /** One page of the events to deliver, by seq. */
   readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
+
+  /**
+   * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by default
+   * 100); gives how many.
+   */
+  readonly releaseDelayed: (now: number, limit?: number) => Effect.Effect<number, StoreError>
+
+  /** When the next event with `dueAt` is due, or was, in seconds since the epoch. */
+  readonly nextDelayed: Effect.Effect<Option.Option<number>, StoreError>
 
   /** Removes a delivered event; one that is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
@@ -146,8 +262,17 @@ export interface ExecutionStore {
   /** Removes the intent to create a child; one that is gone already is no error. */
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
 
-  /** The timers with `fireAt <= now`, earliest first. */
-  readonly dueTimers: (now: number, query?: DueQuery) => Effect.Effect<ReadonlyArray<Timer>, StoreError>
+  /** Whether there is any intent of this execution to create a child. */
+  readonly isSpawnParent: (parentId: string) => Effect.Effect<boolean, StoreError>
+
+  /** Removes all intents of this execution to create children. */
+  readonly dropSpawns: (parentId: string) => Effect.Effect<void, StoreError>
+
+  /** Whether there is an intent to create this child. */
+  readonly isSpawning: (childId: string) => Effect.Effect<boolean, StoreError>
+
+  /** One page of the timers with `fireAt <= now`, earliest first. */
+  readonly dueTimers: (now: number, query?: DueQuery) => Effect.Effect<DueTimers, StoreError>
 
   /** The timer that is due next, or the one most overdue. */
   readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
@@ -158,6 +283,33 @@ export interface ExecutionStore {
   /** Removes the timer where it is still armed for exactly this `fireAt`; false where it is not. */
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
 
+  /**
+   * Remembers that work failed, from now on until its row is removed or, for a timer, armed again. Where the row is gone, and where more
+   * attempts are recorded already, nothing changes. Of a long `error` the beginning is kept.
+   */
+  readonly recordFailure: (failure: Omit<Failure, "failedAt">) => Effect.Effect<void, StoreError>
+
+  /**
+   * Gives work up: moves its row to the dead letters, also one that does not decode. False where the row is gone, or the timer armed anew.
+   * Of a long `error` the beginning is kept.
+   */
+  readonly bury: (work: Ack, why: Burial) => Effect.Effect<boolean, StoreError>
+
+  /** One page of the dead letters, by id. */
+  readonly listDeadLetters: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
+
+  /**
+   * Puts a dead letter back where it came from, to be tried afresh: an event or a spawn at the end, under a new seq; a timer at its time.
+   * False where there is no such dead letter, and for a timer whose path was armed for another time meanwhile: the dead letter is left then.
+   */
+  readonly redrive: (id: number) => Effect.Effect<boolean, StoreError>
+
+  /** Removes a dead letter for good; false where there is none. */
+  readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
+
+  /** How much work there is, counted. */
+  readonly stats: Effect.Effect<Stats, StoreError>
+
   /** Appends a step to the trace of an execution, which need not exist, outside of any commit. */
   readonly appendTrace: (executionId: string, step: TraceStep) => Effect.Effect<void, StoreError>
 
@@ -165,13 +317,26 @@ export interface ExecutionStore {
   readonly readTrace: (executionId: string) => Effect.Effect<Trace, StoreError>
 
   /**
-   * Removes an execution that is at the expected version, with its ledger, trace and timers, the events addressed to it and the spawns it
-   * issued. False, and nothing touched, where it is at another version; false where there is none, but what it left behind is swept.
+   * Removes an execution that is at the expected version, with its ledger, trace and timers, the events addressed to it, due or not, the spawns it
+   * issued and its dead letters. False, and nothing touched, where it is at another version; false where there is none, but what it left behind is swept.
    */
   readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
 
   /** The ids that begin with exactly this text, in the order of their UTF-8 bytes. */
   readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
+
+  /**
+   * Marks the youngest event of the dedupe ledger with the present time: it, and all before it, are at least that old from now on. See
+   * {@link ExecutionStore.pruneProcessed}.
+   */
+  readonly markProcessed: Effect.Effect<void, StoreError>
+
+  /**
+   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before`, in
+   * seconds since the epoch, or earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
+   * dead letter, are kept.
+   */
+  readonly pruneProcessed: (before: number, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
 
   /** Stores a version of a definition unless that version is stored already; gives what is stored. */
   readonly publishDefinition: (definition: Definition) => Effect.Effect<Definition, StoreError>
@@ -181,6 +346,15 @@ export interface ExecutionStore {
     definitionId: string,
     version?: number
   ) => Effect.Effect<Option.Option<Definition>, StoreError>
+
+  /** The members and the leases of a pool; those that nobody ever joined have none. */
+  readonly leases: (pool: string) => Effect.Effect<Pool, StoreError>
+
+  /** Renews a member of a pool, gives leases back and takes some that are free, in one transaction; {@link leases} shows what came of it. */
+  readonly renewLeases: (renewal: Renewal) => Effect.Effect<void, StoreError>
+
+  /** Ends a membership: gives back all that the member holds. One that is none is no error. */
+  readonly leaveLeases: (pool: string, holder: string) => Effect.Effect<void, StoreError>
 
   /**
    * Tells the listener of each write that succeeded through this store, until the scope closes: what wakes the workers of this process
@@ -197,143 +371,9 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
   Context.GenericTag<ExecutionStore>("holdfast/ExecutionStore")
 
 /**
- * A commit as a backend gets it: checked, stamped, and in stored form.
- *
- * `version` is the expected one; `data` is the execution's text at `version + 1` with `token` in it. Of the timers each path comes once:
- * it is either cancelled or armed.
- *
- * @since 0.1.0
- * @category encoded
- */
-export interface EncodedCommit {
-  readonly executionId: string
-  readonly definitionId: string
-  readonly version: number
-  readonly token: string
-  readonly data: string
-  readonly emits: ReadonlyArray<EncodedEmit>
-  readonly processed: string | undefined
-  readonly cancelled: ReadonlyArray<string>
-  readonly armed: ReadonlyArray<{ readonly path: string; readonly fireAt: number }>
-  readonly spawns: ReadonlyArray<{ readonly childId: string; readonly rootPath: string; readonly context: string }>
-  readonly trace: string | undefined
-  readonly ack: Ack | undefined
-}
-
-/**
- * @since 0.1.0
- * @category encoded
- */
-export interface EncodedEmit {
-  readonly targetId: string | null
-  readonly event: string
-}
-
-/**
- * What became of a commit. `found` is the stored version, none where there is no such execution.
- *
- * @since 0.1.0
- * @category encoded
- */
-export type CommitOutcome =
-  | { readonly _tag: "Applied"; readonly seqs: ReadonlyArray<number> }
-  | { readonly _tag: "Conflict"; readonly found: Option.Option<number> }
-
-/**
- * A stored execution: its text, and the version that the compare-and-swap compares.
- *
- * @since 0.1.0
- * @category encoded
- */
-export interface EncodedExecution {
-  readonly data: unknown
-  readonly version: unknown
-}
-
-/**
- * The rows of a listing as a backend gives them. `parts` is the JSON text of an array of the row's `status`, `outcome`, `active_path`,
- * `parent_id` and `finished_at`, or null where the row's data is not a JSON object.
- *
- * @since 0.1.0
- * @category encoded
- */
-export interface EncodedSummary {
-  readonly id: unknown
-  readonly definitionId: unknown
-  readonly version: unknown
-  readonly parts: unknown
-}
-
-/**
- * What a backend implements: the semantics of {@link ExecutionStore} on checked input and on texts in stored form. What comes out of a
- * database is `unknown`: decoding it, and reporting what does not decode, is done once, by {@link make}. `limit` counts rows.
- *
- * @since 0.1.0
- * @category encoded
- */
-export interface Encoded {
-  readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
-  readonly loadForEvent: (
-    id: string,
-    eventId: string
-  ) => Effect.Effect<Option.Option<EncodedExecution & { readonly processed: boolean }>, StoreError>
-  readonly commit: (commit: EncodedCommit) => Effect.Effect<CommitOutcome, StoreError>
-  readonly isProcessed: (id: string, eventId: string) => Effect.Effect<boolean, StoreError>
-  readonly list: (query: {
-    readonly definitionId: string | undefined
-    readonly status: ReadonlyArray<Status> | undefined
-    readonly rootsOnly: boolean
-    readonly after: string | undefined
-    readonly limit: number
-  }) => Effect.Effect<ReadonlyArray<EncodedSummary>, StoreError>
-  readonly enqueue: (emits: ReadonlyArray<EncodedEmit>) => Effect.Effect<ReadonlyArray<number>, StoreError>
-  readonly pendingOutbox: (
-    after: number | undefined,
-    limit: number
-  ) => Effect.Effect<
-    ReadonlyArray<{ readonly seq: number; readonly targetId: unknown; readonly event: unknown }>,
-    StoreError
-  >
-  readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
-  readonly pendingSpawns: (
-    after: number | undefined,
-    limit: number
-  ) => Effect.Effect<
-    ReadonlyArray<{
-      readonly seq: number
-      readonly parentId: unknown
-      readonly childId: unknown
-      readonly rootPath: unknown
-      readonly context: unknown
-    }>,
-    StoreError
-  >
-  readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
-  readonly dueTimers: (
-    now: number,
-    after: Timer | undefined,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<Timer>, StoreError>
-  readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
-  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
-  readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
-  readonly appendTrace: (executionId: string, entry: string) => Effect.Effect<void, StoreError>
-  readonly readTrace: (
-    executionId: string
-  ) => Effect.Effect<ReadonlyArray<{ readonly index: number; readonly entry: unknown }>, StoreError>
-  readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
-  readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
-  readonly publishDefinition: (definition: Definition) => Effect.Effect<void, StoreError>
-  readonly loadDefinition: (
-    definitionId: string,
-    version: number | undefined
-  ) => Effect.Effect<Option.Option<Definition>, StoreError>
-}
-
-/**
  * What is the same for every backend.
  *
- * - `maxIdBytes`: how long an id may be, in bytes of UTF-8; by default 1,024.
+ * - `maxIdBytes`: how long an id may be, in bytes of UTF-8; by default 1,024. Ids of events may be twice as long and 64 bytes more.
  *
  * @since 0.1.0
  * @category models

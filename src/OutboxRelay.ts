@@ -4,43 +4,56 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import * as captured from "./internal/captured.js"
+import * as idempotency from "./internal/idempotency.js"
+import { sitOut } from "./internal/outage.js"
 import * as seqs from "./internal/seqs.js"
+import * as traceContext from "./internal/traceContext.js"
+import * as verdict from "./internal/verdict.js"
 import * as worker from "./internal/worker.js"
-import type { Delivered, Worker } from "./Worker.js"
+import { type Delivered, type Delivery, Postponed, type Worker, type Options as WorkerOptions } from "./Worker.js"
 
 /**
  * How the outbox is delivered.
  *
  * - `deliver`: gets every entry at least once: again where a crash, or its own failure, came before the entry was removed. Receivers tell
- *   a repetition by the event's id.
- * - `concurrency`: how many targets are served side by side, by default 16.
- * - `pageSize`: how many entries are read at once, 1 to 1,000, by default 100. At most that many of one target are held in memory.
- * - `pollInterval`: how often to look for what other processes wrote, and when to try a target again whose delivery failed; by default 1
- *   second. What this process writes is delivered at once.
- * - `shutdownTimeout`: how long running deliveries may take when the scope closes, before they are interrupted; by default 10 seconds.
+ *   a repetition by the event's id or, where they are no executions, by the `idempotencyKey`. It may be anything: a processor, a queue, a
+ *   webhook. What it fails with decides what comes next, see {@link OutboxRelay}.
+ * - `unknownTarget`: what becomes of an event whose target does not exist: `"dead-letter"` (the default) makes it a dead letter at once,
+ *   `"drop"` removes it, `"wait"` keeps it, and what comes after it for this target, until the target exists. Where a spawn of the target is
+ *   pending, it waits whatever the policy.
+ * - the others: see `Worker.Options`.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Options<E = never, R = never> {
-  readonly deliver: (entry: OutboxEntry) => Effect.Effect<Delivered, E, R>
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
-  readonly shutdownTimeout?: Duration.DurationInput
+export interface Options<E = never, R = never> extends WorkerOptions {
+  readonly deliver: (entry: OutboxEntry, delivery: Delivery) => Effect.Effect<Delivered, E, R>
+  readonly unknownTarget?: UnknownTarget
 }
 
 /**
+ * What becomes of an event whose target does not exist.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type UnknownTarget = "drop" | "dead-letter" | "wait"
+
+/**
  * The outbox relay. Entries of one target are delivered in the order of their seq, targets side by side; entries without a target count
- * as those of one target. A delivery that fails keeps its entry and holds back its own target alone, until the next poll or until a
- * commit of this process advances the target. An entry that does not decode is reported once and left in the store.
+ * as those of one target.
+ *
+ * A delivery that fails keeps its entry, which holds back its own target alone, and is tried again as `retry` says. The store remembers
+ * attempts and error over restarts. After `maxAttempts` the entry is a dead letter: what comes after it goes on. It is one at once where the
+ * delivery fails with `Worker.Refused`, and where the row does not decode. `Worker.TargetNotFound`, and a processor's `ExecutionNotFound` of
+ * the entry's own target, go by `unknownTarget`. `Worker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
+ * count: the entry waits, and is tried at once when a commit of this process advances the target.
  *
  * @since 0.1.0
  * @category models
@@ -66,22 +79,64 @@ export const make = <E = never, R = never>(
   Effect.gen(function* () {
     const store = yield* ExecutionStore
     const provide = captured.provide(yield* Effect.context<R>())
+    const policy = options.unknownTarget ?? "dead-letter"
+
+    const deliver = (entry: OutboxEntry, attempt: number): Effect.Effect<Delivered, unknown> => {
+      const { event, targetId } = entry
+      const idempotencyKey = idempotency.key(targetId, event.id)
+      const once: Effect.Effect<Delivered, unknown> = Effect.suspend(() =>
+        provide(options.deliver(entry, { attempt, idempotencyKey }))
+      )
+      if (targetId === null) return once
+      return Effect.catchIf(
+        once,
+        (error) => verdict.isNotFound(error, targetId),
+        () =>
+          Effect.flatMap(store.isSpawning(targetId), (spawning) =>
+            // Where no spawn is left, it may have been carried out since the target was looked for: only a second look tells.
+            spawning
+              ? Effect.fail(new Postponed({ reason: `a spawn of ${JSON.stringify(targetId)} is pending` }))
+              : once
+          )
+      )
+    }
+
     return yield* worker.make<OutboxEntry>({
-      ...seqs.settings(options),
       module: "OutboxRelay",
-      from: seqs.pages(options, store.pendingOutbox, describe),
+      settings: options,
+      polling: seqs.polling(options),
+      from: seqs.pages(options, store.pendingOutbox, ({ targetId }) => targetId, label),
       noticed: (notice) => (notice.emits > 0 ? seqs.added : undefined),
-      run: (entry) =>
-        Effect.flatMap(provide(options.deliver(entry)), (delivered) =>
-          delivered === "Delivered" ? worker.sitOut(store.ackOutbox(entry.seq)) : Effect.void
-        )
+      run: (entry, attempt) =>
+        Effect.flatMap(deliver(entry, attempt), (delivered) =>
+          delivered === "Delivered" ? sitOut(store.ackOutbox(entry.seq)) : Effect.void
+        ),
+      spanName: "OutboxRelay.deliver",
+      described,
+      ackOf: ({ seq }) => ({ _tag: "Outbox", seq }),
+      remove: ({ seq }) => store.ackOutbox(seq),
+      judge: ({ targetId }, cause) => verdict.of(cause, targetId, verdict.unknownTarget(policy))
     })
   })
 
-const describe = ({ event, seq, targetId }: OutboxEntry) => ({
-  lane: targetId,
-  label: `delivery of event ${JSON.stringify(event.id)} (outbox ${seq}) to ${targetId === null ? "no target" : JSON.stringify(targetId)}`
+const described = ({ emittedAt, event, seq, targetId, traceparent }: OutboxEntry) => ({
+  since: emittedAt,
+  annotations: { ...(targetId === null ? undefined : { executionId: targetId }), eventId: event.id, seq },
+  span: () => ({
+    kind: "consumer" as const,
+    // A link, as an execution that sends itself events would be one trace for years.
+    links: traceContext.links(traceparent),
+    attributes: {
+      "messaging.system": "holdfast",
+      "messaging.operation.type": "process",
+      "messaging.message.id": event.id,
+      eventKind: event.kind
+    }
+  })
 })
+
+const label = ({ event, seq, targetId }: OutboxEntry): string =>
+  `delivery of event ${JSON.stringify(event.id)} (outbox ${seq}) to ${targetId === null ? "no target" : JSON.stringify(targetId)}`
 
 /**
  * {@link make} as a layer.

@@ -3,29 +3,50 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
-import type { Ack, Commit, Committed } from "./Commit.js"
+import type * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
+import type { Ack, Committed } from "./Commit.js"
 import type { Event } from "./Event.js"
-import { type Execution, isFinished } from "./Execution.js"
-import { ExecutionStore } from "./ExecutionStore.js"
-import * as captured from "./internal/captured.js"
+import type { Execution, WithContext } from "./Execution.js"
+import type { ExecutionStore } from "./ExecutionStore.js"
+import * as policy from "./internal/policy.js"
+import * as processor from "./internal/processor.js"
+import * as typedContext from "./internal/typedContext.js"
+import type { JsonObject } from "./Json.js"
+import type {
+  ContextInvalid,
+  DefinitionNotFound,
+  ExecutionNotFound,
+  ExecutionSuspended,
+  ProcessConflict,
+  StepRejected,
+  TransitionDied
+} from "./ProcessorError.js"
+import type { Step } from "./Step.js"
 import type { StoreConflict, StoreError } from "./StoreError.js"
 
-/**
- * What a transition decided: the execution as it is to be, at the version at which it came in, and what else the commit writes. The
- * processor adds the processed event and the acknowledgement, and counts `processedEvents`.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Step {
-  readonly execution: Execution
-  readonly commit?: Omit<Commit, "processed" | "ack">
-}
+export {
+  /** @since 0.1.0 */
+  ContextInvalid,
+  /** @since 0.1.0 */
+  DefinitionNotFound,
+  /** @since 0.1.0 */
+  ExecutionNotFound,
+  /** @since 0.1.0 */
+  ExecutionSuspended,
+  /** @since 0.1.0 */
+  ProcessConflict,
+  /** @since 0.1.0 */
+  StepRejected,
+  /** @since 0.1.0 */
+  TransitionDied
+} from "./ProcessorError.js"
+
+export type {
+  /** @since 0.1.0 */
+  Step
+} from "./Step.js"
 
 /**
  * What an execution does at an event. It runs again from the start where another commit came first, and where a crash came before its
@@ -34,7 +55,10 @@ export interface Step {
  * @since 0.1.0
  * @category models
  */
-export type Transition<E = never, R = never> = (execution: Execution, event: Event) => Effect.Effect<Step, E, R>
+export type Transition<E = never, R = never, Context = JsonObject> = (
+  execution: WithContext<Context>,
+  event: Event
+) => Effect.Effect<Step<Context>, E, R>
 
 /**
  * Transitions by the id of the definition.
@@ -42,8 +66,8 @@ export type Transition<E = never, R = never> = (execution: Execution, event: Eve
  * @since 0.1.0
  * @category models
  */
-export interface Definitions {
-  readonly [definitionId: string]: Transition<unknown, unknown>
+export interface Definitions<Context = JsonObject> {
+  readonly [definitionId: string]: Transition<unknown, unknown, Context>
 }
 
 /**
@@ -54,110 +78,121 @@ export interface Definitions {
  */
 export declare namespace Definitions {
   /**
+   * Definitions on contexts of whatever type.
+   *
    * @since 0.1.0
    * @category models
    */
-  export type Error<D extends Definitions> = Effect.Effect.Error<ReturnType<D[keyof D]>>
+  export interface Any {
+    readonly [definitionId: string]: (execution: never, event: Event) => Effect.Effect<unknown, unknown, unknown>
+  }
 
   /**
    * @since 0.1.0
    * @category models
    */
-  export type Context<D extends Definitions> = Effect.Effect.Context<ReturnType<D[keyof D]>>
+  export type Error<D> = D extends Any ? Effect.Effect.Error<ReturnType<D[keyof D]>> : never
+
+  /**
+   * @since 0.1.0
+   * @category models
+   */
+  export type Context<D> = D extends Any ? Effect.Effect.Context<ReturnType<D[keyof D]>> : never
 }
 
 /**
+ * How a transition of own failures `E` can fail: with these, by dying, by returning a step of another execution, or with a context that is
+ * not of its definition's type.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type TransitionFailure<E> = E | StepRejected | TransitionDied | ContextInvalid
+
+/**
+ * What becomes of an execution whose transition failed.
+ *
+ * - `"retry"`: nothing is written and the failure goes on to the caller; a relay tries again later.
+ * - `"fail"`: the execution is `FAILED` with the error as its `error`, and the event is consumed, in one commit.
+ * - A step: it is committed in place of the one that failed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Verdict = "retry" | "fail" | Step
+
+/**
+ * A policy for failing transitions: a verdict for all, or one for each failure. The execution is as it is stored. A policy that dies
+ * itself is a `TransitionDied`, to be tried again.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type OnFailure<E = never, R = never> =
+  | "retry"
+  | "fail"
+  | ((error: TransitionFailure<E>, execution: Execution, event: Event) => Verdict | Effect.Effect<Verdict, never, R>)
+
+/**
+ * A definition on contexts of a type.
+ *
+ * - `context`: what the stored context decodes to. What it encodes to must be a JSON object.
+ * - `transition`: gets the decoded context and returns one to be encoded.
+ * - `onExcessProperty`: what becomes of stored keys that the schema does not have. `"preserve"` (the default) hands them to the
+ *   transition with the others: they stay where it copies the context (`{ ...context, paid: true }`). `"ignore"` drops them with the
+ *   next step; `"error"` refuses the context.
+ * - `onFailure`: what becomes of an execution whose transition fails, or whose context does not decode or encode; by default what the
+ *   processor's policy says.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Definition<A, I extends object, RS = never, E = never, R = never, RP = never> {
+  readonly context: Schema.Schema<A, I, RS>
+  readonly transition: Transition<E, R, A>
+  readonly onExcessProperty?: "preserve" | "ignore" | "error"
+  readonly onFailure?: OnFailure<E, RP>
+}
+
+/**
+ * A definition with a policy of its own, on contexts as they are stored.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface PlainDefinition<E = never, R = never, RP = never> {
+  readonly context?: never
+  readonly transition: Transition<E, R>
+  readonly onFailure?: OnFailure<E, RP>
+}
+
+/**
+ * The transition of a definition on contexts of a type: it fails with `ContextInvalid` where the stored context does not decode, or the new
+ * one does not encode. Without `context` the transition gets it as it is stored.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const definition: {
+  <A, I extends object, RS = never, E = never, R = never, RP = never>(
+    definition: Definition<A, I, RS, E, R, RP>
+  ): Transition<TransitionFailure<E>, R | RS | NoInfer<RP>>
+  <E = never, R = never, RP = never>(
+    definition: PlainDefinition<E, R, RP>
+  ): Transition<TransitionFailure<E>, R | NoInfer<RP>>
+} = typedContext.definition
+
+/**
  * What became of an event: the execution advanced by a commit, or there was nothing to do, because the event is `processed` already, the
- * execution is `finished`, or the timer that the event came from was `cancelled`, or armed anew, before it got here.
+ * execution is `finished`, the timer that the event came from was `cancelled`, or armed anew, before it got here, or the execution is
+ * `cancelling` and takes nothing but its `Cancel` event. A step of that event which leaves it `CANCELLING` makes it `CANCELLED`.
  *
  * @since 0.1.0
  * @category models
  */
 export type Processed =
   | { readonly _tag: "Advanced"; readonly committed: Committed }
-  | { readonly _tag: "Skipped"; readonly reason: "processed" | "finished" | "cancelled" }
-
-/**
- * There is no such execution: it was never created, is not created yet, or was purged.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ExecutionNotFound extends Schema.TaggedError<ExecutionNotFound>("holdfast/Processor/ExecutionNotFound")(
-  "ExecutionNotFound",
-  { executionId: Schema.String, eventId: Schema.String }
-) {
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `there is no execution ${JSON.stringify(this.executionId)} for event ${JSON.stringify(this.eventId)}: create it first`
-  }
-}
-
-/**
- * The execution's definition is not among those of this processor.
- *
- * @since 0.1.0
- * @category errors
- */
-export class DefinitionNotFound extends Schema.TaggedError<DefinitionNotFound>("holdfast/Processor/DefinitionNotFound")(
-  "DefinitionNotFound",
-  { executionId: Schema.String, eventId: Schema.String, definitionId: Schema.String }
-) {
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `execution ${JSON.stringify(this.executionId)} follows definition ${JSON.stringify(this.definitionId)}, which this process does not have: add it to the definitions`
-  }
-}
-
-/**
- * The execution is suspended: the event must wait until it is resumed.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ExecutionSuspended extends Schema.TaggedError<ExecutionSuspended>("holdfast/Processor/ExecutionSuspended")(
-  "ExecutionSuspended",
-  { executionId: Schema.String, eventId: Schema.String }
-) {
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `execution ${JSON.stringify(this.executionId)} is suspended: event ${JSON.stringify(this.eventId)} waits until it is resumed`
-  }
-}
-
-/**
- * Others advanced the execution each time before the step could be committed, until the schedule of retries ended. Nothing was written.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ProcessConflict extends Schema.TaggedError<ProcessConflict>("holdfast/Processor/ProcessConflict")(
-  "ProcessConflict",
-  { executionId: Schema.String, eventId: Schema.String, attempts: Schema.Number }
-) {
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `event ${JSON.stringify(this.eventId)} lost execution ${JSON.stringify(this.executionId)} to other commits ${this.attempts} times: process it again later, or give a longer schedule of retries`
-  }
-}
-
-/**
- * A transition returned another execution than the one it was given: another id or another version. Nothing was written.
- *
- * @since 0.1.0
- * @category errors
- */
-export class StepRejected extends Schema.TaggedError<StepRejected>("holdfast/Processor/StepRejected")("StepRejected", {
-  executionId: Schema.String,
-  eventId: Schema.String,
-  definitionId: Schema.String,
-  detail: Schema.String
-}) {
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `definition ${JSON.stringify(this.definitionId)} took execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)} and returned ${this.detail}: it must return the same execution, changed, at the same version`
-  }
-}
+  | { readonly _tag: "Skipped"; readonly reason: "processed" | "finished" | "cancelled" | "cancelling" }
 
 /**
  * What processing can fail with, beside the failures of the transitions themselves.
@@ -171,6 +206,8 @@ export type ProcessError =
   | ExecutionSuspended
   | ProcessConflict
   | StepRejected
+  | TransitionDied
+  | ContextInvalid
   | StoreError
 
 /**
@@ -190,15 +227,28 @@ export interface Processor<E = never> {
 
 /**
  * - `definitions`: the transitions, by definition id; only the object's own keys count.
+ * - `onFailure`: what becomes of an execution whose transition fails; by default `"retry"`.
  * - `conflictRetry`: when to run a step again where another commit came first; by default exponential from 5 milliseconds, jittered, up to
  *   10 attempts.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Options<D> {
+export interface Options<D, RP = never> {
   readonly definitions: D
+  readonly onFailure?: OnFailure<Definitions.Error<D>, RP>
   readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict>
+}
+
+/**
+ * The context of definitions that all have one of the same type: see {@link Definition}. Without it they get it as it is stored.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ContextOptions<A, I extends object, RS> {
+  readonly context?: Schema.Schema<A, I, RS>
+  readonly onExcessProperty?: "preserve" | "ignore" | "error"
 }
 
 /**
@@ -207,109 +257,15 @@ export interface Options<D> {
  * @since 0.1.0
  * @category constructors
  */
-export function make<D extends Definitions>(
-  options: Options<D>
-): Effect.Effect<Processor<Definitions.Error<D>>, never, ExecutionStore | Definitions.Context<D>>
-export function make<E, R>(
-  options: Options<{ readonly [definitionId: string]: Transition<E, R> }>
+export function make<D extends Definitions<A>, RP = never, A = JsonObject, I extends object = JsonObject, RS = never>(
+  options: Options<D, RP> & ContextOptions<A, I, RS>
+): Effect.Effect<Processor<Definitions.Error<D>>, never, ExecutionStore | Definitions.Context<D> | RS | RP>
+export function make<A, I extends object, E, R>(
+  options:
+    | (Options<{ readonly [definitionId: string]: Transition<E, R> }, R> & { readonly context?: never })
+    | (Options<{ readonly [definitionId: string]: Transition<E, R, A> }, R> &
+        ContextOptions<A, I, R> & { readonly context: Schema.Schema<A, I, R> })
 ): Effect.Effect<Processor<E>, never, ExecutionStore | R> {
-  return Effect.gen(function* () {
-    const store = yield* ExecutionStore
-    const context = yield* Effect.context<R>()
-    const transitions = new Map(Object.entries(options.definitions))
-    const conflictRetry = options.conflictRetry ?? defaultConflictRetry
-
-    const decide = (executionId: string, event: Event, ack: Ack | undefined) =>
-      Effect.gen(function* () {
-        const at = { executionId, eventId: event.id }
-        const loaded = yield* store.loadForEvent(executionId, event.id)
-        if (Option.isNone(loaded.execution)) return yield* new ExecutionNotFound(at)
-        const execution = loaded.execution.value
-        if (loaded.processed) return skipped("processed")
-        if (isFinished(execution)) return skipped("finished")
-        // Asked after the load: whoever cancels the timer from now on makes this commit lose, and the question is asked again.
-        if (ack?._tag === "Timer" && !(yield* store.isArmed(ack))) return skipped("cancelled")
-        if (execution.status === "SUSPENDED") return yield* new ExecutionSuspended(at)
-        const { definitionId } = execution
-        const transition = transitions.get(definitionId)
-        if (transition === undefined) return yield* new DefinitionNotFound({ ...at, definitionId })
-        const step = yield* captured.provide(context)(transition(execution, event))
-        const detail = strayed(execution, step.execution)
-        if (detail !== undefined) return yield* new StepRejected({ ...at, definitionId, detail })
-        return {
-          _tag: "Decided" as const,
-          execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
-          commit: { ...step.commit, processed: event.id, ...(ack === undefined ? undefined : { ack }) }
-        }
-      })
-
-    const acknowledge = (ack: Ack): Effect.Effect<unknown, StoreError> => {
-      switch (ack._tag) {
-        case "Outbox":
-          return store.ackOutbox(ack.seq)
-        case "Spawn":
-          return store.ackSpawn(ack.seq)
-        case "Timer":
-          return store.deleteTimer({ executionId: ack.executionId, path: ack.path, fireAt: ack.fireAt })
-      }
-    }
-
-    /** Fails only with a lost commit, which is what the schedule is for. */
-    const attempt = (executionId: string, event: Event, ack: Ack | undefined) =>
-      Effect.gen(function* () {
-        const decided = yield* Effect.either(decide(executionId, event, ack))
-        if (Either.isLeft(decided)) return Either.left(decided.left)
-        if (decided.right._tag === "Skipped") {
-          const skipped = decided.right
-          return ack === undefined ? Either.right(skipped) : yield* Effect.either(Effect.as(acknowledge(ack), skipped))
-        }
-        return yield* store.commit(decided.right.execution, decided.right.commit).pipe(
-          Effect.map((committed) => Either.right<Processed>({ _tag: "Advanced", committed })),
-          Effect.catchAll((error) =>
-            error._tag === "StoreConflict" ? Effect.fail(error) : Effect.succeed(Either.left(error))
-          )
-        )
-      })
-
-    const process: Processor<E>["process"] = (executionId, event, { ack } = {}) =>
-      Effect.suspend(() => {
-        let attempts = 0
-        return Effect.suspend(() => {
-          attempts++
-          return attempt(executionId, event, ack)
-        }).pipe(
-          Effect.tapError((conflict) => ownLog(Effect.logDebug(conflict.message))),
-          Effect.retry(conflictRetry),
-          Effect.catchAll(() => new ProcessConflict({ executionId, eventId: event.id, attempts })),
-          Effect.flatMap(settle),
-          Effect.tap((processed) => Effect.annotateCurrentSpan({ outcome: outcomeOf(processed), attempts }))
-        )
-      }).pipe(
-        Effect.withSpan("Processor.process", { attributes: { executionId, eventId: event.id, eventKind: event.kind } }),
-        Effect.annotateLogs({ executionId, eventId: event.id })
-      )
-
-    return { process }
-  })
-}
-
-const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
-  Schedule.jittered,
-  Schedule.intersect(Schedule.recurs(9))
-)
-
-const ownLog = Effect.annotateLogs({ package: "holdfast", module: "Processor" })
-
-type Skipped = Extract<Processed, { readonly _tag: "Skipped" }>
-
-const skipped = (reason: Skipped["reason"]): Skipped => ({ _tag: "Skipped", reason })
-
-const outcomeOf = (processed: Processed): string => (processed._tag === "Advanced" ? "advanced" : processed.reason)
-
-const settle = <A, E>(either: Either.Either<A, E>): Effect.Effect<A, E> => either
-
-/** What a transition returned in place of the execution that it was given, or nothing. */
-const strayed = (given: Execution, returned: Execution): string | undefined => {
-  if (returned.id !== given.id) return `execution ${JSON.stringify(returned.id)}`
-  return returned.version === given.version ? undefined : `version ${returned.version} in place of ${given.version}`
+  const transitions = options.context === undefined ? options.definitions : typedContext.definitions(options)
+  return processor.make(policy.withPolicies<E, R, R>(transitions, options.onFailure), options.conflictRetry)
 }

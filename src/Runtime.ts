@@ -7,18 +7,27 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type { Ack, Commit, Committed, OutboxEntry } from "./Commit.js"
+import * as Control from "./Control.js"
 import * as Event from "./Event.js"
-import type { Execution } from "./Execution.js"
-import { ExecutionStore } from "./ExecutionStore.js"
+import type { Execution, Status } from "./Execution.js"
+import { ExecutionStore, type Stats } from "./ExecutionStore.js"
+import * as commits_ from "./internal/commits.js"
+import * as health from "./internal/health.js"
 import * as idle from "./internal/idle.js"
+import * as policy from "./internal/policy.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
 import * as Processor from "./Processor.js"
+import * as Retention from "./Retention.js"
+import * as Shards from "./Shards.js"
 import * as SpawnRelay from "./SpawnRelay.js"
 import { type StoreError, StoreRejected } from "./StoreError.js"
+import * as Telemetry from "./Telemetry.js"
 import * as TimerSweeper from "./TimerSweeper.js"
 import type * as Worker from "./Worker.js"
 
@@ -56,23 +65,82 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>("hold
 }
 
 /**
- * How the workers are.
+ * How a runtime is.
+ *
+ * - `live`: whether all workers run. Where one has ended, only a restart brings it back: see `awaitFatal`.
+ * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, or that has not begun; a store that does not answer, or
+ *   that refused the last write for its own state, such as a full disk. A worker that is paused is no problem.
+ * - `outbox`, `spawns`, `timers`: how the workers are.
+ * - `shards`, `retention`: how these are, where the options ask for them.
+ * - `store`: how much work there is, as of at most a second ago; none where the store does not answer.
+ * - `oldestAge`: for how many seconds the oldest event, or due timer, has been waiting; none where nothing waits.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Health {
+  readonly live: boolean
+  readonly ready: boolean
+  readonly problems: ReadonlyArray<string>
   readonly outbox: Worker.Health
   readonly spawns: Worker.Health
   readonly timers: Worker.Health
+  readonly shards: Option.Option<Shards.Health>
+  readonly retention: Option.Option<Retention.Health>
+  readonly store: Option.Option<Stats>
+  readonly oldestAge: Option.Option<number>
+}
+
+/**
+ * A commit of this process.
+ *
+ * - `from`: where the execution stood before; version 0 is not stored. Status and path are none where the commit does not tell (see
+ *   `Commit.Cause`), as where an application commits by itself.
+ * - `to`: where it stands since.
+ * - `event`: the event that took it there; `command`: the command of the control plane that did.
+ * - `missed`: how many commits before this one were left out, because whoever reads was too slow.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface CommitRecord {
+  readonly executionId: string
+  readonly definitionId: string
+  readonly from: {
+    readonly version: number
+    readonly status: Option.Option<Status>
+    readonly activePath: Option.Option<string | null>
+  }
+  readonly to: { readonly version: number; readonly status: Status; readonly activePath: string | null }
+  readonly event: Option.Option<{ readonly id: string; readonly kind: string }>
+  readonly command: Option.Option<string>
+  readonly missed: number
+}
+
+/**
+ * The work that was given up: see `DeadLetter`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetters {
+  /** One page of the dead letters, by id. */
+  readonly list: ExecutionStore["listDeadLetters"]
+
+  /** Puts a dead letter back where it came from, to be tried afresh; false where that is not possible. */
+  readonly redrive: ExecutionStore["redrive"]
+
+  /** Removes a dead letter for good; false where there is none. */
+  readonly discard: ExecutionStore["discard"]
 }
 
 /**
  * A running engine: a processor, and the workers that bring it events, children and timers.
  *
- * Delivery is at least once, effect once: an event is consumed in the commit that it causes. An event for an execution that does not exist,
- * is suspended, or whose transition fails stays in the outbox, holds back what comes after it for this execution, and is tried again at
- * each poll. An event without a target goes to `deliverExternal`; where there is none, it is removed.
+ * Delivery is at least once, effect once: an event is consumed in the commit that it causes. One whose transition fails stays in the outbox,
+ * holds back what comes after it for this execution, and is tried again as `retry` says, until it is a dead letter. It is one at once where
+ * the store refuses for good what the step writes. While the execution is suspended, or the store is down or its disk full, the event waits;
+ * that does not count as an attempt. An event without a target goes to `deliverExternal`; where there is none, it is removed.
  *
  * @since 0.1.0
  * @category models
@@ -103,8 +171,26 @@ export interface Runtime {
   /** Waits for the failure that ended a worker: a store that refuses to be read, or a defect. It ends no other way. */
   readonly awaitFatal: Effect.Effect<never, StoreError>
 
-  /** How the workers are. */
+  /** How it is. */
   readonly health: Effect.Effect<Health>
+
+  /**
+   * What this process commits, from when the stream is run, until the runtime's scope closes. Nobody waits for those who read it: one that
+   * is more than `commitsBuffer` commits behind misses the oldest, and is told how many.
+   */
+  readonly commits: Stream.Stream<CommitRecord>
+
+  /** Makes the workers take no more work, and leave it in the store, until `resume`. What runs goes on. */
+  readonly pause: Effect.Effect<void>
+
+  /** Lets the workers go on after `pause`. */
+  readonly resume: Effect.Effect<void>
+
+  /** The control plane: suspends, resumes, cancels, terminates, redrives and purges executions. */
+  readonly control: Control.Control
+
+  /** The work that was given up. */
+  readonly deadLetters: DeadLetters
 }
 
 /**
@@ -114,64 +200,100 @@ export interface Runtime {
 export const Runtime: Context.Tag<Runtime, Runtime> = Context.GenericTag<Runtime>("holdfast/Runtime")
 
 /**
- * - `definitions`, `conflictRetry`: see `Processor.Options`.
+ * - `definitions`, `onFailure`, `conflictRetry`: see `Processor.Options`.
  * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: gets the events without a target, at least once, in order.
- * - `concurrency`: how many executions each worker serves side by side, by default 16.
- * - `pageSize`: how many rows each worker reads at once, 1 to 1,000, by default 100.
- * - `pollInterval`: how often the relays look for what other processes wrote, and when they try again what failed; by default 1 second.
+ * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
+ * - `concurrency`, `pageSize`, `retry`, `maxAttempts`, `shutdownTimeout`: of each worker, see `Worker.Options`.
+ * - `pollInterval`: how often the relays look for what other processes wrote, by default 1 second.
  * - `timerInterval`: the same for timers, by default 5 seconds.
- * - `shutdownTimeout`: how long running steps may take when the scope closes, before they are interrupted; by default 10 seconds.
+ * - `leases`: whether the processes of one store share the work, by default false; see `Shards.Options`. Without it each of them delivers
+ *   everything: that takes effect once, but costs as much as there are processes. With it a process that crashes leaves its part alone for
+ *   `ttl`, also to itself when it starts again under another name.
+ * - `retention`: what is removed when it is old, by default nothing.
+ * - `commitsBuffer`: how many commits are kept for each who reads `commits`, by default 1,024.
+ * - `stallAfter`: for how long over its interval a worker may not read the store before it counts as stalled, by default 30 seconds.
+ * - `statsInterval`: how often the gauges of `Metrics` are brought up to date, by default 15 seconds.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Options<D, EC = never, RC = never, ED = never, RD = never> extends Processor.Options<D> {
+export interface Options<D, EC = never, RC = never, ED = never, RD = never>
+  extends Processor.Options<D>,
+    Omit<Worker.Options, "shards"> {
   readonly child?: SpawnRelay.MakeChild<EC, RC>
-  readonly deliverExternal?: (entry: OutboxEntry) => Effect.Effect<void, ED, RD>
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
+  readonly deliverExternal?: (entry: OutboxEntry, delivery: Worker.Delivery) => Effect.Effect<void, ED, RD>
+  readonly unknownTarget?: OutboxRelay.UnknownTarget
   readonly timerInterval?: Duration.DurationInput
-  readonly shutdownTimeout?: Duration.DurationInput
+  readonly leases?: boolean | Shards.Options
+  readonly retention?: Retention.Options
+  readonly commitsBuffer?: number
+  readonly stallAfter?: Duration.DurationInput
+  readonly statsInterval?: Duration.DurationInput
 }
 
 /**
- * Starts a runtime, which runs until the scope closes: then it takes no more work, finishes the steps that run, and leaves the rest in the
- * store. The services that definitions, `child` and `deliverExternal` need are taken once, here.
+ * Starts a runtime, which runs until the scope closes: then it takes no more work, finishes the steps that run, interrupts those that take
+ * longer than `shutdownTimeout`, and leaves the rest in the store. The services that definitions, `child` and `deliverExternal` need are
+ * taken once, here.
+ *
+ * Fails with `StoreRejected` where `leases` has an option that is none.
  *
  * @since 0.1.0
  * @category constructors
  */
 export function make<D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
   options: Options<D, EC, RC, ED, RD>
-): Effect.Effect<Runtime, never, ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD>
+): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD>
 export function make<E, R, EC, RC, ED, RD>(
   options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
-): Effect.Effect<Runtime, never, ExecutionStore | Scope.Scope | R | RC | RD> {
-  return Effect.gen(function* () {
-    const store = yield* ExecutionStore
-    const { process } = yield* Processor.make({ ...options, definitions: withTypedFailures(options.definitions) })
+): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
+  return Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
+    Effect.provideService(run(watched, options), ExecutionStore, watched.store)
+  )
+}
+
+const run = <E, R, EC, RC, ED, RD>(
+  watched: health.Watched,
+  options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
+): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
+  Effect.gen(function* () {
+    const { store } = watched
+    const { leases = false, onFailure, retention, ...settings } = options
+    const pollInterval = options.pollInterval ?? "1 second"
+    const timerInterval = options.timerInterval ?? "5 seconds"
+    const { process } = yield* Processor.make({
+      ...settings,
+      // The policy is for the failures as they are.
+      definitions: withTypedFailures(policy.withPolicies(options.definitions, onFailure))
+    })
 
     const deliver = (
-      entry: OutboxEntry
+      entry: OutboxEntry,
+      delivery: Worker.Delivery
     ): Effect.Effect<Worker.Delivered, ED | TransitionFailed | Processor.ProcessError, RD> => {
       const { event, seq, targetId } = entry
       if (targetId !== null) {
         return Effect.as(process(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
       }
-      return Effect.as(options.deliverExternal?.(entry) ?? Effect.void, delivered)
+      return Effect.as(options.deliverExternal?.(entry, delivery) ?? Effect.void, delivered)
     }
+
+    const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
+    const retained = retention === undefined ? undefined : yield* Retention.make(retention)
+    yield* Telemetry.make({ interval: options.statsInterval ?? "15 seconds" })
+    const shards = leases === false ? undefined : yield* Shards.make(leases === true ? {} : leases)
+    const common = { ...options, ...(shards === undefined ? undefined : { shards }) }
 
     // All stop at the same time, each in its own order.
     const [outbox, spawns, timers] = yield* Effect.parallelFinalizers(
       Effect.all([
-        Effect.sequentialFinalizers(OutboxRelay.make({ ...options, deliver })),
-        Effect.sequentialFinalizers(SpawnRelay.make(options)),
+        Effect.sequentialFinalizers(OutboxRelay.make({ ...common, deliver })),
+        Effect.sequentialFinalizers(SpawnRelay.make(common)),
         Effect.sequentialFinalizers(
           TimerSweeper.make({
-            ...options,
-            pollInterval: options.timerInterval ?? "5 seconds",
+            ...common,
+            pollInterval: timerInterval,
             deliver: (timer, event) =>
               process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
                 Effect.as(acknowledged),
@@ -183,8 +305,28 @@ export function make<E, R, EC, RC, ED, RD>(
       ])
     )
 
-    const awaitFatal = Effect.raceFirst(outbox.awaitFatal, Effect.raceFirst(spawns.awaitFatal, timers.awaitFatal))
-    const awaitIdle = yield* idle.make([outbox, spawns], options.pollInterval ?? "1 second")
+    const workers = { outbox, spawns, timers }
+    const awaitFatal = Effect.raceFirst(
+      Effect.raceFirst(outbox.awaitFatal, spawns.awaitFatal),
+      Effect.raceFirst(
+        timers.awaitFatal,
+        Effect.raceFirst(shards?.awaitFatal ?? Effect.never, retained?.awaitFatal ?? Effect.never)
+      )
+    )
+    const awaitIdle = yield* idle.make([outbox, spawns], pollInterval)
+    const healthNow = yield* health.make({
+      watched,
+      workers,
+      shards: Option.fromNullable(shards),
+      retention: Option.fromNullable(retained),
+      relayInterval: pollInterval,
+      timerInterval,
+      stallAfter: options.stallAfter ?? "30 seconds",
+      awaitFatal
+    })
+    const control = yield* Control.make(
+      options.conflictRetry === undefined ? {} : { conflictRetry: options.conflictRetry }
+    )
 
     const create = (execution: Execution, commit?: Commit) =>
       store
@@ -202,10 +344,14 @@ export function make<E, R, EC, RC, ED, RD>(
       process,
       idle: Effect.raceFirst(awaitFatal, awaitIdle),
       awaitFatal,
-      health: Effect.all({ outbox: outbox.health, spawns: spawns.health, timers: timers.health })
+      health: healthNow,
+      commits,
+      pause: Effect.forEach(Object.values(workers), (worker) => worker.pause, { discard: true }),
+      resume: Effect.forEach(Object.values(workers), (worker) => worker.resume, { discard: true }),
+      control,
+      deadLetters: { list: store.listDeadLetters, redrive: store.redrive, discard: store.discard }
     }
   })
-}
 
 const noSeq = (): StoreRejected =>
   new StoreRejected({ operation: "enqueue", reason: "sql", detail: "the backend gave the event no seq" })
@@ -215,15 +361,18 @@ const acknowledged: Worker.Delivered = "Acknowledged"
 
 /** The same transitions, whose own failures a caller can tell from those of the store. */
 const withTypedFailures = <E, R>(definitions: {
-  readonly [definitionId: string]: Processor.Transition<E, R>
-}): { readonly [definitionId: string]: Processor.Transition<TransitionFailed, R> } =>
+  readonly [definitionId: string]: Processor.Transition<Processor.TransitionFailure<E>, R>
+}): { readonly [definitionId: string]: Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> } =>
   Object.fromEntries(
     Object.entries(definitions).map(([definitionId, transition]) => [
       definitionId,
       (execution, event) =>
-        Effect.mapError(
-          transition(execution, event),
-          (cause) => new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
+        Effect.mapError(transition(execution, event), (cause) =>
+          cause instanceof Processor.TransitionDied ||
+          cause instanceof Processor.StepRejected ||
+          cause instanceof Processor.ContextInvalid
+            ? cause
+            : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
         )
     ])
   )
@@ -236,5 +385,8 @@ const withTypedFailures = <E, R>(definitions: {
  */
 export const layer = <D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
   options: Options<D, EC, RC, ED, RD>
-): Layer.Layer<Runtime, never, ExecutionStore | Exclude<Processor.Definitions.Context<D> | RC | RD, Scope.Scope>> =>
-  Layer.scoped(Runtime, make(options))
+): Layer.Layer<
+  Runtime,
+  StoreRejected,
+  ExecutionStore | Exclude<Processor.Definitions.Context<D> | RC | RD, Scope.Scope>
+> => Layer.scoped(Runtime, make(options))

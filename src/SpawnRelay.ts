@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -15,9 +15,11 @@ import * as Event from "./Event.js"
 import * as Execution from "./Execution.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import * as captured from "./internal/captured.js"
+import { definitionKey } from "./internal/children.js"
 import * as seqs from "./internal/seqs.js"
+import * as verdict from "./internal/verdict.js"
 import * as worker from "./internal/worker.js"
-import type { Worker } from "./Worker.js"
+import { Postponed, type Worker, type Options as WorkerOptions } from "./Worker.js"
 
 /**
  * The parent of a spawn is gone, and without it nothing says which definition the child follows.
@@ -66,22 +68,22 @@ export type MakeChild<E = never, R = never> = (
  * How children are created.
  *
  * - `child`: decides what a child is; by default {@link defaultChild}.
- * - `concurrency`, `pageSize`, `pollInterval`, `shutdownTimeout`: as of the outbox relay.
+ * - the others: see `Worker.Options`.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Options<E = never, R = never> {
+export interface Options<E = never, R = never> extends WorkerOptions {
   readonly child?: MakeChild<E, R>
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
-  readonly shutdownTimeout?: Duration.DurationInput
 }
 
 /**
  * The spawn relay. A child is created, sent its `Start` event and its spawn removed in one commit; where there is an execution of that id
- * already, the spawn is removed. A child that cannot be created is tried again at the next poll and stops no other.
+ * already, the spawn is removed.
+ *
+ * A child that cannot be created is tried again as `retry` says and stops no other. The store remembers attempts and error over restarts.
+ * After `maxAttempts` its spawn is a dead letter, and at once where `child` fails with `Worker.Refused` or `ParentNotFound`, or where the row
+ * does not decode. `Worker.Postponed`, a parent that is suspended, and a store that is down do not count.
  *
  * @since 0.1.0
  * @category models
@@ -95,19 +97,28 @@ export interface SpawnRelay extends Worker {}
 export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTag<SpawnRelay>("holdfast/SpawnRelay")
 
 /**
- * A child that follows its parent's definition, from the root path and with the context of the spawn.
+ * A child with the root path, the context and the definition of its spawn, at its parent's priority. A spawn names a definition under the
+ * context's key `__invoke_fqn__` (see `Step.spawn`), which the child does not get; without it the child follows its parent's.
  *
- * Fails with `ParentNotFound` where the parent is gone.
+ * Fails with `ParentNotFound` where the parent is gone and its definition is needed.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const defaultChild: MakeChild<ParentNotFound> = ({ childId, context, parentId, rootPath }, parent) =>
-  Option.match(parent, {
+export const defaultChild: MakeChild<ParentNotFound> = (spawn, parent) => {
+  const { childId, parentId, rootPath } = spawn
+  const { [definitionKey]: named, ...context } = spawn.context
+  const place = { id: childId, childId, parentId, rootPath }
+  const priority = Option.match(parent, { onNone: () => 0, onSome: (parent) => parent.priority })
+  if (typeof named === "string") {
+    return Effect.succeed(Execution.make({ ...place, definitionId: named, definitionFqn: named, context, priority }))
+  }
+  return Option.match(parent, {
     onNone: () => new ParentNotFound({ parentId, childId }),
     onSome: ({ definitionFqn, definitionId }) =>
-      Effect.succeed(Execution.make({ id: childId, definitionId, definitionFqn, rootPath, context, parentId, childId }))
+      Effect.succeed(Execution.make({ ...place, definitionId, definitionFqn, context: spawn.context, priority }))
   })
+}
 
 /**
  * Starts a relay, which runs until the scope closes. The services that `child` needs are taken once, here.
@@ -126,7 +137,11 @@ export const make = <E = never, R = never>(
     const create = (spawn: SpawnEntry) =>
       Effect.gen(function* () {
         const { childId, parentId, seq } = spawn
-        const child = yield* provide(makeChild(spawn, yield* store.load(parentId)))
+        const parent = yield* store.load(parentId)
+        if (Option.exists(parent, ({ status }) => status === "SUSPENDED")) {
+          return yield* new Postponed({ reason: `its parent ${JSON.stringify(parentId)} is suspended` })
+        }
+        const child = yield* provide(makeChild(spawn, parent))
         if (child.id !== childId) return yield* new ChildRejected({ parentId, childId, madeId: child.id })
         yield* store
           .commit(
@@ -136,19 +151,34 @@ export const make = <E = never, R = never>(
           .pipe(Effect.catchTag("StoreConflict", () => store.ackSpawn(seq)))
       })
 
-    return yield* worker.make({
-      ...seqs.settings(options),
+    return yield* worker.make<SpawnEntry>({
       module: "SpawnRelay",
-      from: seqs.pages(options, store.pendingSpawns, describe),
+      settings: options,
+      polling: seqs.polling(options),
+      from: seqs.pages(options, store.pendingSpawns, ({ childId }) => childId, label, parentOf),
       noticed: (notice) => (notice.spawns > 0 ? seqs.added : undefined),
-      run: create
+      run: create,
+      spanName: "SpawnRelay.create",
+      described,
+      ackOf: ({ seq }) => ({ _tag: "Spawn", seq }),
+      remove: ({ seq }) => store.ackSpawn(seq),
+      judge: ({ childId }, cause) =>
+        // Who spawned it is gone for good, and its spawns with it.
+        Option.exists(Cause.failureOption(cause), (error) => error instanceof ParentNotFound)
+          ? { _tag: "Bury", reason: "rejected" }
+          : verdict.of(cause, childId, { _tag: "Retry" })
     })
   })
 
-const describe = ({ childId, parentId, seq }: SpawnEntry) => ({
-  lane: childId,
-  label: `creation of child ${JSON.stringify(childId)} (spawn ${seq}) of ${JSON.stringify(parentId)}`
+const described = ({ childId, parentId, seq }: SpawnEntry) => ({
+  since: null,
+  annotations: { executionId: childId, parentId, seq }
 })
+
+const parentOf = ({ parentId }: SpawnEntry): string => parentId
+
+const label = ({ childId, parentId, seq }: SpawnEntry): string =>
+  `creation of child ${JSON.stringify(childId)} (spawn ${seq}) of ${JSON.stringify(parentId)}`
 
 /**
  * {@link make} as a layer.

@@ -10,40 +10,48 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Timer } from "./Commit.js"
+import type { Ack, Timer } from "./Commit.js"
 import * as Event from "./Event.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import * as captured from "./internal/captured.js"
+import * as delayed from "./internal/delayed.js"
+import { dueMillis } from "./internal/dueMillis.js"
+import { recorded } from "./internal/failing.js"
+import * as idempotency from "./internal/idempotency.js"
+import type { Work } from "./internal/lanes.js"
+import { sitOut } from "./internal/outage.js"
+import * as verdict from "./internal/verdict.js"
 import * as worker from "./internal/worker.js"
 import type { StoreError } from "./StoreError.js"
-import type { Delivered, Worker } from "./Worker.js"
+import type { Delivered, Delivery, Worker, Options as WorkerOptions } from "./Worker.js"
 
 /**
  * How timers are fired.
  *
  * - `deliver`: gets the `Timeout` event of every timer that is due, at least once, with the same id each time. A timer can be cancelled
  *   between the sweep's reading and the delivery: a delivery that must not fire it then asks the store's `isArmed`, as the processor does.
- * - `concurrency`: how many executions are served side by side, by default 16.
- * - `pageSize`: how many timers are read at once, 1 to 1,000, by default 100.
- * - `pollInterval`: how often to look for what other processes armed, and when to try an execution again whose timer failed; by default
- *   5 seconds, at most a day. Between these the sweeper sleeps until the next timer is due, and wakes when this process arms an earlier one.
- * - `shutdownTimeout`: how long running deliveries may take when the scope closes, before they are interrupted; by default 10 seconds.
+ * - `pollInterval`: how often to look for what other processes armed; by default 5 seconds, at most a day. Between these the sweeper sleeps
+ *   until the next timer is due, and wakes when this process arms an earlier one.
+ * - the others: see `Worker.Options`.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Options<E = never, R = never> {
-  readonly deliver: (timer: Timer, event: Event.Event) => Effect.Effect<Delivered, E, R>
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
-  readonly shutdownTimeout?: Duration.DurationInput
+export interface Options<E = never, R = never> extends WorkerOptions {
+  readonly deliver: (timer: Timer, event: Event.Event, delivery: Delivery) => Effect.Effect<Delivered, E, R>
 }
 
 /**
  * The timer sweeper. Timers of one execution fire in the order of their times, executions side by side. A timer is removed when it is
- * delivered, and only where it was not armed anew meanwhile. One that fails holds back those of its own execution alone, until the next
- * poll or until a commit of this process advances the execution.
+ * delivered, and only where it was not armed anew meanwhile. It also puts emits that were delayed into the outbox when they are due.
+ *
+ * A timer that fails holds back those of its own execution alone, and is tried again as `retry` says. The store remembers attempts and error
+ * over restarts. After `maxAttempts` it is a dead letter, and at once where the delivery fails with `Worker.Refused` or
+ * `Worker.TargetNotFound`, or where the row is no timer. `Worker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
+ * count: the timer waits, and is tried at once when a commit of this process advances the execution.
+ *
+ * The id of a `Timeout` event is made of execution, path and time. A timer that fired and is armed anew for exactly the same time is
+ * therefore the same event, which its execution has consumed: it is removed and does not fire again. Arm it for a later time.
  *
  * @since 0.1.0
  * @category models
@@ -70,52 +78,71 @@ export const make = <E = never, R = never>(
     const store = yield* ExecutionStore
     const provide = captured.provide(yield* Effect.context<R>())
     const interval = Duration.min(options.pollInterval ?? "5 seconds", "1 day")
-    const limit = options.pageSize ?? 100
-    const horizon = Duration.toSeconds(interval)
+    const millis = Math.max(1, Duration.toMillis(interval))
+    const limit = worker.pageSize(options)
 
     /** What comes before the horizon tells when to look next; what comes behind it, the next poll finds. */
     const page = (after: Timer | undefined): Effect.Effect<worker.Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
-        const timers = yield* store.dueTimers(now + horizon, after === undefined ? { limit } : { after, limit })
-        const due = timers.filter((timer) => timer.fireAt <= now)
-        const upcoming = timers[due.length]
-        const last = due.at(-1)
+        const timers = yield* store.dueTimers(now + millis / 1000, after === undefined ? { limit } : { after, limit })
+        const due = timers.entries.filter((timer) => timer.fireAt <= now)
+        const upcoming = timers.entries[due.length]
+        const failures = new Map(
+          timers.failures.map((failure) => [failure.work._tag === "Timer" ? idOf(failure.work) : "", failure])
+        )
         return {
-          works: due.map(work),
-          corrupt: [],
-          end: last?.fireAt,
-          // A page may be short because the store passed over rows that do not decode; only an empty one is the last.
-          next: upcoming === undefined ? Option.map(Option.fromNullable(last), page) : Option.none(),
+          works: due.map((timer) => work(timer, recorded(failures.get(idOf(timer))))),
+          corrupt: timers.corrupt,
+          end: due.at(-1)?.fireAt,
+          next: upcoming === undefined ? Option.map(timers.next, page) : Option.none(),
           ...(upcoming === undefined ? undefined : { dueAt: dueMillis(upcoming.fireAt) })
         }
       })
 
-    return yield* worker.make({
+    const sweeper = yield* worker.make<Timer>({
       module: "TimerSweeper",
-      concurrency: options.concurrency ?? 16,
-      depth: limit,
-      interval,
+      settings: options,
       // Others may arm timers for times that have been swept already.
-      rescanInterval: interval,
-      shutdownTimeout: options.shutdownTimeout ?? "10 seconds",
+      polling: { shortest: millis, longest: millis, rescan: millis },
       from: (position) => page(before(position)),
       noticed: (notice) =>
         Option.getOrUndefined(Option.map(notice.nextTimer, (fireAt) => ({ at: dueMillis(fireAt), position: fireAt }))),
-      run: (timer) =>
-        Effect.flatMap(
-          provide(options.deliver(timer, Event.timeout(timer.executionId, timer.path, timer.fireAt))),
-          (delivered) => (delivered === "Delivered" ? worker.sitOut(store.deleteTimer(timer)) : Effect.succeed(false))
+      run: (timer, attempt) => {
+        const event = Event.timeout(timer.executionId, timer.path, timer.fireAt)
+        const idempotencyKey = idempotency.key(timer.executionId, event.id)
+        return Effect.flatMap(
+          Effect.suspend(() => provide(options.deliver(timer, event, { attempt, idempotencyKey }))),
+          (delivered) => (delivered === "Delivered" ? sitOut(store.deleteTimer(timer)) : Effect.succeed(false))
         )
+      },
+      spanName: "TimerSweeper.fire",
+      described,
+      ackOf,
+      remove: store.deleteTimer,
+      judge: ({ executionId }, cause) => verdict.of(cause, executionId, { _tag: "Bury", reason: "no-target" })
     })
+    const releaser = yield* delayed.make({ module: "TimerSweeper", pageSize: limit, interval: millis })
+    return delayed.joined(sweeper, releaser)
   })
 
-const work = (timer: Timer) => ({
+const described = ({ executionId, fireAt, path }: Timer) => ({
+  since: fireAt,
+  annotations: { executionId, path, fireAt }
+})
+
+const idOf = ({ executionId, fireAt, path }: Timer): string => JSON.stringify([executionId, path, fireAt])
+
+const ackOf = ({ executionId, fireAt, path }: Timer): Ack => ({ _tag: "Timer", executionId, path, fireAt })
+
+const work = (timer: Timer, recorded: Work<Timer>["recorded"]): Work<Timer> => ({
   lane: timer.executionId,
-  id: JSON.stringify([timer.executionId, timer.path, timer.fireAt]),
+  id: idOf(timer),
   position: timer.fireAt,
-  label: `timer ${JSON.stringify(timer.path)} of execution ${JSON.stringify(timer.executionId)}`,
-  item: timer
+  label: () => `timer ${JSON.stringify(timer.path)} of execution ${JSON.stringify(timer.executionId)}`,
+  item: timer,
+  recorded,
+  waitsFor: undefined
 })
 
 /** A place in the order of timers before all that are due at this time or later, and behind almost all that are due earlier. */
@@ -127,13 +154,6 @@ const before = (fireAt: number): Timer | undefined =>
         fireAt: fireAt - Math.max(Math.abs(fireAt) * Number.EPSILON, Number.MIN_VALUE)
       }
     : undefined
-
-/** The first whole millisecond at which a timer is due; a time of a far future has no fraction to round. */
-const dueMillis = (fireAt: number): number => {
-  const millis = Math.ceil(fireAt * 1000)
-  if ((millis - 1) / 1000 >= fireAt) return millis - 1
-  return millis / 1000 < fireAt ? millis + 1 : millis
-}
 
 /**
  * {@link make} as a layer.

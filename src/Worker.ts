@@ -1,19 +1,54 @@
 /**
- * What the workers, the two relays and the timer sweeper, have in common: how they are, and how they end.
+ * What the workers, the two relays and the timer sweeper, have in common: how they run, how they are, and how they end.
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type { Failure } from "./DeadLetter.js"
+import type { Shards } from "./Shards.js"
 import type { StoreError } from "./StoreError.js"
+
+/**
+ * How a worker runs. A lane is what is served in order: the target of an event, a child to create, the execution of a timer.
+ *
+ * - `concurrency`: how many lanes are served side by side, by default 16.
+ * - `pageSize`: how many rows are read at once, 1 to 1,000, by default 100. At most that many of one lane are held in memory.
+ * - `pollInterval`: how often to look for what other processes wrote while there is nothing to do, by default 1 second for the relays and 5
+ *   for the sweeper. A relay that finds something so looks more often for a while. What this process writes is seen at once.
+ * - `retry`: when to try again what failed, by default exponential from 1 second, jittered, up to 10 minutes. It is given the failure; where
+ *   it ends, the work becomes a dead letter. A restart takes it up where it was, by the number of attempts.
+ * - `maxAttempts`: after how many failures work becomes a dead letter, by default 20.
+ * - `shards`: which lanes this process serves; by default all.
+ * - `shutdownTimeout`: how long running work may take when the scope closes, before it is interrupted; by default 10 seconds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  readonly concurrency?: number
+  readonly pageSize?: number
+  readonly pollInterval?: Duration.DurationInput
+  readonly retry?: Schedule.Schedule<unknown, Omit<Failure, "retryAt">>
+  readonly maxAttempts?: number
+  readonly shards?: Pick<Shards, "owns" | "onChange">
+  readonly shutdownTimeout?: Duration.DurationInput
+}
 
 /**
  * How a worker is.
  *
- * - `lastRun`: when it last read its work from the store, in seconds since the epoch; none before the first time.
+ * - `lastRun`: when it last read its work from the store, in seconds since the epoch; none before the first time. It grows at least once in
+ *   each `pollInterval`, except while the worker is paused, waits for a free place, or stalls.
  * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
- * - `backlog`: how much work it has taken and not finished. What else waits, the store knows.
+ * - `backlog`: how much work it has taken and not finished. What else waits, the store's `stats` say.
+ * - `runningSince`: when the work began that runs the longest now, in seconds since the epoch; none where nothing runs.
  * - `held`: how many lanes (targets, children, executions) it holds back because their work failed.
+ * - `deadLetters`: how much work it has given up since it began.
+ * - `paused`: whether it is paused.
  *
  * @since 0.1.0
  * @category models
@@ -22,13 +57,18 @@ export interface Health {
   readonly lastRun: Option.Option<number>
   readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
   readonly backlog: number
+  readonly runningSince: Option.Option<number>
   readonly held: number
+  readonly deadLetters: number
+  readonly paused: boolean
 }
 
 /**
  * A worker: a fiber that runs until its scope closes. Then it takes no more work, finishes what it is doing and leaves the rest in the
  * store.
  *
+ * - `pause`: takes no more work until `resume`, and leaves what waits in the store. What runs goes on: `awaitQuiet` waits for its end.
+ * - `resume`: goes on at once.
  * - `awaitQuiet`: waits until it sleeps with nothing in hand. What its store still holds then failed and is tried again later, is not due,
  *   or was written by another process since.
  * - `awaitFatal`: waits for the failure that ended the worker: a store that refuses to be read, or a defect. It ends no other way.
@@ -38,6 +78,8 @@ export interface Health {
  */
 export interface Worker {
   readonly health: Effect.Effect<Health>
+  readonly pause: Effect.Effect<void>
+  readonly resume: Effect.Effect<void>
   readonly awaitQuiet: Effect.Effect<void>
   readonly awaitFatal: Effect.Effect<never, StoreError>
 }
@@ -50,3 +92,67 @@ export interface Worker {
  * @category models
  */
 export type Delivered = "Delivered" | "Acknowledged"
+
+/**
+ * What a delivery is told beside what to deliver.
+ *
+ * - `attempt`: which attempt this is, counted from 1, over restarts. A delivery that was cut off by a crash or a shutdown does not count.
+ * - `idempotencyKey`: the same for each attempt, also after a redrive, and another for each other event to a target: what a receiver needs
+ *   to tell a repetition. It is printable ASCII without spaces, fit for a header.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Delivery {
+  readonly attempt: number
+  readonly idempotencyKey: string
+}
+
+/**
+ * Work that will never succeed: it becomes a dead letter at once. For a delivery, or `child`, to fail with.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class Refused extends Schema.TaggedError<Refused>("holdfast/Worker/Refused")("Refused", {
+  reason: Schema.String
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `refused for good: ${this.reason}`
+  }
+}
+
+/**
+ * Work that cannot be done yet, for no fault of its own: it is tried again later, and at once when a commit of this process advances the
+ * lane's execution. It is not counted as an attempt, and therefore never becomes a dead letter. For a delivery, or `child`, to fail with.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class Postponed extends Schema.TaggedError<Postponed>("holdfast/Worker/Postponed")("Postponed", {
+  reason: Schema.String
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `not yet: ${this.reason}`
+  }
+}
+
+/**
+ * There is nobody to deliver to. What becomes of the event, the relay's policy for unknown targets says. For a delivery to fail with.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TargetNotFound extends Schema.TaggedError<TargetNotFound>("holdfast/Worker/TargetNotFound")(
+  "TargetNotFound",
+  { targetId: Schema.NullOr(Schema.String) }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return this.targetId === null
+      ? "there is no target"
+      : `there is no target ${JSON.stringify(this.targetId)}: create it, or choose a policy for unknown targets`
+  }
+}

@@ -5,7 +5,23 @@ export * as Commit from "./Commit.js"
 /**
  * @since 0.1.0
  */
+export * as Control from "./Control.js"
+/**
+ * @since 0.1.0
+ */
+export * as ControlError from "./ControlError.js"
+/**
+ * @since 0.1.0
+ */
+export * as DeadLetter from "./DeadLetter.js"
+/**
+ * @since 0.1.0
+ */
 export * as Definition from "./Definition.js"
+/**
+ * @since 0.1.0
+ */
+export * as EncodedStore from "./EncodedStore.js"
 /**
  * @since 0.1.0
  */
@@ -29,7 +45,15 @@ export * as Json from "./Json.js"
 /**
  * @since 0.1.0
  */
+export * as Lease from "./Lease.js"
+/**
+ * @since 0.1.0
+ */
 export * as MemoryStore from "./MemoryStore.js"
+/**
+ * @since 0.1.0
+ */
+export * as Metrics from "./Metrics.js"
 /**
  * @since 0.1.0
  */
@@ -41,7 +65,19 @@ export * as Processor from "./Processor.js"
 /**
  * @since 0.1.0
  */
+export * as ProcessorError from "./ProcessorError.js"
+/**
+ * @since 0.1.0
+ */
+export * as Retention from "./Retention.js"
+/**
+ * @since 0.1.0
+ */
 export * as Runtime from "./Runtime.js"
+/**
+ * @since 0.1.0
+ */
+export * as Shards from "./Shards.js"
 /**
  * @since 0.1.0
  */
@@ -53,11 +89,23 @@ export * as SqlDriver from "./SqlDriver.js"
 /**
  * @since 0.1.0
  */
+export * as Step from "./Step.js"
+/**
+ * @since 0.1.0
+ */
 export * as StoreError from "./StoreError.js"
 /**
  * @since 0.1.0
  */
+export * as Telemetry from "./Telemetry.js"
+/**
+ * @since 0.1.0
+ */
 export * as TimerSweeper from "./TimerSweeper.js"
+/**
+ * @since 0.1.0
+ */
+export * as TraceContext from "./TraceContext.js"
 /**
  * @since 0.1.0
  */

@@ -105,7 +105,8 @@ describe("Execution", () => {
         execution,
         { ...execution, version: 1 },
         {},
-        "token-1"
+        "token-1",
+        { now: 0, traceparent: null }
       )
       const { data, token, version } = Either.getOrThrow(commit)
       expect(Object.keys(JSON.parse(data))).toEqual([...keys, "zone", "commit_token"])

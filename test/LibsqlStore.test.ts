@@ -232,7 +232,7 @@ describe("a double for a server", () => {
       const fireAt = 1705071781.7454875
       yield* store.commit(order, { timers: [{ _tag: "Schedule", path: "p", fireAt }] })
       const timer = { executionId: "order-1", path: "p", fireAt }
-      assert.deepStrictEqual(yield* store.dueTimers(fireAt), [timer])
+      assert.deepStrictEqual((yield* store.dueTimers(fireAt)).entries, [timer])
       assert.isTrue(yield* store.isArmed(timer))
       assert.isTrue(yield* store.deleteTimer(timer))
     })

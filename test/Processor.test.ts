@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -6,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
@@ -18,21 +20,23 @@ import * as Processor from "holdfast/Processor"
 import { StoreConflict } from "holdfast/StoreError"
 import * as Support from "./support/workers.js"
 
-const { event, execution, load, note, recorder, seen } = Support
-
-const withStore = <A, E, R>(effect: (store: ExecutionStore.ExecutionStore) => Effect.Effect<A, E, R>) =>
-  Effect.flatMap(ExecutionStore.ExecutionStore, effect).pipe(Effect.provide(MemoryStore.layer))
-
-const withRecorder = <A, E, R>(
-  effect: (store: ExecutionStore.ExecutionStore, processor: Processor.Processor) => Effect.Effect<A, E, R>
-) =>
-  withStore((store) =>
-    Effect.flatMap(Processor.make({ definitions: { recorder } }), (processor) => effect(store, processor))
-  )
+const { driven, event, execution, load, note, onEach, recorder, seen } = Support
 
 class Declined extends Schema.TaggedError<Declined>()("Declined", {}) {}
 
-describe("Processor", () => {
+onEach("Processor", (make) => {
+  const withStore = <A, E, R>(effect: (store: ExecutionStore.ExecutionStore) => Effect.Effect<A, E, R>) =>
+    Effect.scoped(
+      Effect.flatMap(make, (store) => Effect.provideService(effect(store), ExecutionStore.ExecutionStore, store))
+    )
+
+  const withRecorder = <A, E, R>(
+    effect: (store: ExecutionStore.ExecutionStore, processor: Processor.Processor) => Effect.Effect<A, E, R>
+  ) =>
+    withStore((store) =>
+      Effect.flatMap(Processor.make({ definitions: { recorder } }), (processor) => effect(store, processor))
+    )
+
   it.effect("advances the execution and writes what the step says, the ledger and the count", () =>
     withStore((store) =>
       Effect.gen(function* () {
@@ -251,9 +255,7 @@ describe("Processor", () => {
           }
         })
         yield* store.save(execution("a"))
-        const fiber = yield* Effect.fork(process("a", event("e1")))
-        yield* TestClock.adjust("1 second")
-        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Advanced")
+        assert.strictEqual((yield* driven(process("a", event("e1"))))._tag, "Advanced")
         assert.strictEqual(runs, 2)
         assert.deepStrictEqual(seen(yield* load(store, "a")), ["rival", "e1"])
       })
@@ -278,8 +280,7 @@ describe("Processor", () => {
         )
         yield* TestClock.adjust(0)
         yield* Deferred.succeed(gate, undefined)
-        yield* TestClock.adjust("1 second")
-        const outcomes = yield* Fiber.join(twice)
+        const outcomes = yield* driven(Fiber.join(twice))
         assert.deepStrictEqual(outcomes.map((outcome) => outcome._tag).sort(), ["Advanced", "Skipped"])
         assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1"])
         assert.strictEqual((yield* load(store, "a")).processedEvents, 1)
@@ -302,12 +303,65 @@ describe("Processor", () => {
           new Processor.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 3 })
         )
         const fiber = yield* Effect.fork(Effect.flip(byDefault.process("a", event("e1"))))
-        yield* TestClock.adjust("1 minute")
+        yield* Effect.repeat(Effect.zipRight(TestClock.adjust("10 seconds"), Fiber.poll(fiber)), {
+          until: Option.isSome,
+          times: 100
+        })
         Support.assertError(
           yield* Fiber.join(fiber),
           new Processor.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 10 })
         )
         assert.isFalse(yield* store.isProcessed("a", "e1"))
+      })
+    )
+  )
+
+  it.effect("waits longer after each lost commit, and never exactly as long as others do", () =>
+    withStore((store) =>
+      Effect.gen(function* () {
+        const times: Array<number> = []
+        const { process } = yield* Processor.make({
+          definitions: {
+            recorder: (execution, cause) =>
+              Effect.gen(function* () {
+                times.push(yield* Clock.currentTimeMillis)
+                if (times.length < 5) yield* Effect.orDie(store.save(execution))
+                return { execution: note(execution, cause) }
+              })
+          }
+        })
+        yield* store.save(execution("a"))
+        const fiber = yield* Effect.fork(Effect.withRandom(process("a", event("e1")), Random.make("holdfast")))
+        yield* Effect.repeat(Effect.zipRight(TestClock.adjust("1 millis"), Fiber.poll(fiber)), {
+          until: Option.isSome,
+          times: 300
+        })
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Advanced")
+        const waits = times.slice(1).map((time, i) => time - (times[i] ?? 0))
+        const exact = [5, 10, 20, 40]
+        assert.strictEqual(waits.length, exact.length)
+        for (const [i, wait] of waits.entries()) assert.closeTo(wait, exact[i] ?? 0, 0.2 * (exact[i] ?? 0) + 1)
+        assert.notDeepEqual(waits, exact)
+      })
+    )
+  )
+
+  it.effect("drops what comes to a cancelling execution, except its Cancel", () =>
+    withRecorder((store, { process }) =>
+      Effect.gen(function* () {
+        yield* store.commit(execution("a", { status: "CANCELLING" }), {
+          emits: [{ targetId: "a", event: event("e1") }]
+        })
+        assert.deepStrictEqual(yield* process("a", event("e1"), { ack: { _tag: "Outbox", seq: 1 } }), {
+          _tag: "Skipped",
+          reason: "cancelling"
+        })
+        assert.deepStrictEqual(yield* Support.pendingIds(store), [])
+        assert.isFalse(yield* store.isProcessed("a", "e1"))
+        yield* process("a", Event.make({ id: "e2", kind: "Cancel" }))
+        // the recorder's own verdict stands: it goes on
+        assert.strictEqual((yield* load(store, "a")).status, "RUNNING")
+        assert.deepStrictEqual(seen(yield* load(store, "a")), ["e2"])
       })
     )
   )
@@ -341,13 +395,11 @@ describe("Processor", () => {
           }
         })
         yield* store.commit(execution("a"), { timers: [Commit.scheduleTimer("t", 1)] })
-        const fiber = yield* Effect.fork(
-          process("a", Event.timeout("a", "t", 1), {
-            ack: { _tag: "Timer", executionId: "a", path: "t", fireAt: 1 }
-          })
-        )
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(yield* Fiber.join(fiber), { _tag: "Skipped", reason: "cancelled" })
+        const ack = { _tag: "Timer" as const, executionId: "a", path: "t", fireAt: 1 }
+        assert.deepStrictEqual(yield* driven(process("a", Event.timeout("a", "t", 1), { ack })), {
+          _tag: "Skipped",
+          reason: "cancelled"
+        })
         assert.deepStrictEqual(seen(yield* load(store, "a")), [])
       })
     )
@@ -396,16 +448,21 @@ describe("Processor", () => {
         yield* store.save(execution("a"))
         yield* process("a", event("e1"))
         yield* Effect.withSpan(process("a", event("e2")), "caller")
-        assert.deepStrictEqual(spans.started, [
-          { name: "made", root: true },
-          { name: "Processor.process", root: true },
-          { name: "caller", root: true },
-          { name: "Processor.process", root: false }
-        ])
+        assert.deepStrictEqual(
+          spans.started.filter((span) => span.name !== "ExecutionStore.commit"),
+          [
+            { name: "made", root: true },
+            { name: "Processor.process", root: true },
+            { name: "caller", root: true },
+            { name: "Processor.process", root: false }
+          ]
+        )
       })
     ).pipe(Effect.provide(spans.layer))
   })
+})
 
+describe("Processor", () => {
   // Every pause is a place where another fiber can come first; the seed decides how long each of them is.
   it.effect.prop(
     "processes each event once however commits of one execution interleave",

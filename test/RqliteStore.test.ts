@@ -14,6 +14,7 @@ import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteClient from "holdfast/RqliteClient"
 import * as RqliteStore from "holdfast/RqliteStore"
+import { ddl } from "../src/internal/schema.js"
 import { emit, everything, step } from "../src/testing/internal/samples.js"
 import { outbox } from "../src/testing/internal/state.js"
 import * as Direct from "./support/rqlite/direct.js"
@@ -43,7 +44,7 @@ describe("opening", () => {
       yield* open(node)
       const first = yield* node.asked
       expect(paths(first)).toEqual(["/readyz", "/nodes", "/db/query", "/db/execute", "/db/query"])
-      expect(first[3]?.statements).toHaveLength(21)
+      expect(first[3]?.statements).toHaveLength(ddl("").length)
       // One that is there is only read.
       yield* open(node)
       expect(paths(yield* node.asked)).toEqual(["/readyz", "/nodes", "/db/query"])

@@ -196,7 +196,7 @@ describe("SqlStore", () => {
           childId: "child_id",
           context: { snake_case: 1, camelCase: 2 }
         })
-        assert.deepInclude(yield* store.dueTimers(2), { executionId: "order-1", path: "a", fireAt: 1.5 })
+        assert.deepInclude((yield* store.dueTimers(2)).entries, { executionId: "order-1", path: "a", fireAt: 1.5 })
       })
       yield* Effect.provideService(use, SqlClient.SafeIntegers, true)
     })

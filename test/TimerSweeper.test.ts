@@ -1,79 +1,24 @@
-import { assert, describe, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
+import { assert, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
-import type * as Event from "holdfast/Event"
-import type { Execution } from "holdfast/Execution"
-import * as ExecutionStore from "holdfast/ExecutionStore"
-import * as MemoryStore from "holdfast/MemoryStore"
-import * as Processor from "holdfast/Processor"
+import type * as ExecutionStore from "holdfast/ExecutionStore"
 import { StoreRejected } from "holdfast/StoreError"
-import * as TimerSweeper from "holdfast/TimerSweeper"
-import type { Delivered } from "holdfast/Worker"
+import { arm, counting, processing, recording, seconds, sweeperOn } from "./support/timers.js"
 import * as Support from "./support/workers.js"
 
-const { armed, deaf, execution, load, recorder, seen } = Support
+const { armed, deaf, load, recorder, seen } = Support
 
-const sweeperOn = <E, R>(store: ExecutionStore.ExecutionStore, options: TimerSweeper.Options<E, R>) =>
-  Effect.provideService(TimerSweeper.make(options), ExecutionStore.ExecutionStore, store)
-
-const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
-
-/** Writes down what fired, and when. */
-const recording = () => {
-  const fired: Array<readonly [path: string, at: number]> = []
-  const events: Array<Event.Event> = []
-  const deliver = (timer: Commit.Timer, event: Event.Event): Effect.Effect<Delivered> =>
-    Effect.map(seconds, (now) => {
-      fired.push([timer.path, now])
-      events.push(event)
-      return "Delivered"
-    })
-  return { fired, events, deliver }
-}
-
-/** Delivers through a processor, as a runtime does. */
-const processing = (store: ExecutionStore.ExecutionStore, transition: Processor.Transition) =>
-  Effect.map(
-    Effect.provideService(
-      Processor.make({ definitions: { recorder: transition } }),
-      ExecutionStore.ExecutionStore,
-      store
-    ),
-    ({ process }) =>
-      (timer: Commit.Timer, event: Event.Event) =>
-        Effect.as(process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }), "Acknowledged" as const)
-  )
-
-const arm = (store: ExecutionStore.ExecutionStore, id: string, timers: ReadonlyArray<readonly [string, number]>) =>
-  Effect.map(
-    store.commit(execution(id), { timers: timers.map(([path, fireAt]) => Commit.scheduleTimer(path, fireAt)) }),
-    (committed): Execution => committed.execution
-  )
-
-const counting = (store: ExecutionStore.ExecutionStore) => {
-  const reads = { count: 0 }
-  const counted: ExecutionStore.ExecutionStore = {
-    ...store,
-    dueTimers: (...args) =>
-      Effect.suspend(() => {
-        reads.count++
-        return store.dueTimers(...args)
-      })
-  }
-  return { reads, counted }
-}
-
-describe("TimerSweeper", () => {
+Support.onEach("TimerSweeper", (makeStore) => {
   it.scoped("fires at exactly the time, once, with the event of that timer", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "a", [
         ["one", 1.5],
         ["two", 60.1]
@@ -104,7 +49,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires at the first millisecond that is not before a time with more digits, at today's times too", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* TestClock.setTime(1_790_000_000_000)
       yield* arm(store, "a", [
         ["tenth", 1_790_000_060.1],
@@ -124,7 +69,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("is not a millisecond late or early where a thousandfold of the time is rounded", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "a", [
         ["down", 1.1260000000000001],
         ["up", 2.007]
@@ -141,7 +86,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("reads the store at the interval, and not more often, while nothing is due", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { counted, reads } = counting(store)
       yield* arm(store, "a", [["far", 1e9]])
       const sweeper = yield* sweeperOn(counted, recording())
@@ -153,7 +98,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("wakes early where this process arms an earlier timer, and sleeps on where it arms a later one", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { counted, reads } = counting(store)
       const { deliver, fired } = recording()
       const sweeper = yield* sweeperOn(counted, { deliver, pollInterval: "1 hour" })
@@ -177,7 +122,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires at once what is armed for a time that has passed", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { deliver, fired } = recording()
       yield* TestClock.setTime(100_000)
       yield* arm(store, "a", [["due", 99]])
@@ -194,7 +139,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("finds at the next poll what other processes arm, also for times that were swept already", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { deliver, fired } = recording()
       yield* arm(store, "a", [["due", 0]])
       const sweeper = yield* sweeperOn(deaf(store), { deliver })
@@ -216,7 +161,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires what is overdue after a downtime once, at once, in order", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "a", [
         ["third", 62],
         ["first", 60],
@@ -240,7 +185,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires a thousand that are due at the same moment in pages, each once", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const limits: Array<number> = []
       const paged: ExecutionStore.ExecutionStore = {
         ...store,
@@ -273,7 +218,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("never fires a timer that was cancelled, also by the step of another that fires before it", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const first = yield* arm(store, "a", [["cancelled", 10]])
       yield* arm(store, "b", [
         ["first", 10],
@@ -298,7 +243,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("lets a timer survive that is armed anew while it fires", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const first = yield* arm(store, "a", [["t", 10]])
       const began = yield* Deferred.make<void>()
       const gate = yield* Deferred.make<void>()
@@ -327,7 +272,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires again and again where each firing arms the next", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "a", [["tick", 1]])
       const deliver = yield* processing(store, (execution, event) =>
         Effect.gen(function* () {
@@ -346,7 +291,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("waits for a far future, however far, without an overflow", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { counted, reads } = counting(store)
       const { deliver, fired } = recording()
       const years = 60 * 366 * 86_400
@@ -377,7 +322,7 @@ describe("TimerSweeper", () => {
   it.scoped("holds back the timers of a failing execution alone, neither starving others nor spinning", () => {
     const logs = Support.logs()
     return Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const { counted, reads } = counting(store)
       for (let i = 0; i < 25; i++) {
         yield* arm(store, `bad${i}`, [
@@ -395,6 +340,7 @@ describe("TimerSweeper", () => {
       const { deliver, fired } = recording()
       const sweeper = yield* sweeperOn(counted, {
         pageSize: 10,
+        retry: Schedule.spaced("5 seconds"),
         deliver: (timer, event) =>
           Effect.suspend(() => {
             tries.push(`${timer.executionId} ${timer.path}`)
@@ -423,7 +369,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("fires while another execution's timer never ends", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "stuck", [
         ["x", 1],
         ["y", 2]
@@ -442,7 +388,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("ends where the store refuses to be read, and awaitFatal tells", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       const refused = new StoreRejected({ operation: "dueTimers", reason: "schema", detail: "no such table" })
       const sweeper = yield* sweeperOn({ ...store, dueTimers: () => Effect.fail(refused) }, recording())
       assert.strictEqual(yield* Effect.flip(sweeper.awaitFatal), refused)
@@ -452,7 +398,7 @@ describe("TimerSweeper", () => {
 
   it.scoped("leaves the timers in the store when its scope ends", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* makeStore
       yield* arm(store, "a", [["t", 10]])
       const { deliver, fired } = recording()
       const scope = yield* Scope.make()

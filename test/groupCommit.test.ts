@@ -209,6 +209,60 @@ describe("group commit", () => {
     })
   )
 
+  it.scoped("runs on the spot where the driver can, and as a transaction where it cannot or where that fails", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const spot: Array<ReadonlyArray<string>> = []
+      let locked = false
+      const group = yield* GroupCommit.make(
+        {
+          ...driver,
+          attempt: (take) => {
+            if (locked) return undefined
+            const names = take().map((statement) => statement.sql)
+            spot.push(names)
+            return names.includes("poison")
+              ? undefined
+              : names.map((name, i) => ({ changes: name.length, lastRowid: i }))
+          }
+        },
+        limits
+      )
+      const run = (names: ReadonlyArray<string>) =>
+        Effect.forEach(names, (name) => Effect.either(group.transaction(call(name), [statement(name)])), {
+          concurrency: "unbounded"
+        })
+      expect((yield* run(["a", "bb"])).map(Either.getOrThrow)).toEqual([
+        [{ changes: 1, lastRowid: 0 }],
+        [{ changes: 2, lastRowid: 1 }]
+      ])
+      expect(lists).toEqual([])
+      expect((yield* run(["c", "poison", "d"])).map(Either.isRight)).toEqual([true, false, true])
+      expect(lists).toEqual([["c", "poison", "d"], ["c"], ["poison"], ["d"]])
+      locked = true
+      expect((yield* run(["e"])).map(Either.isRight)).toEqual([true])
+      expect(lists.slice(4)).toEqual([["e"]])
+      expect(spot).toEqual([
+        ["a", "bb"],
+        ["c", "poison", "d"]
+      ])
+    })
+  )
+
+  it.scoped("begins nothing for callers that have left by then, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const group = yield* GroupCommit.make(driver, limits)
+      const leaving = yield* Effect.forEach(["a", "b"], (name) =>
+        Effect.fork(group.transaction(call(name), [statement(name)]))
+      )
+      yield* Effect.yieldNow()
+      yield* Fiber.interruptAll(leaving)
+      yield* group.transaction(call("next"), [statement("next")])
+      expect(lists).toEqual([["next"]])
+    })
+  )
+
   it.effect("drains when its scope closes, and refuses what comes later", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()

@@ -136,16 +136,21 @@ for (const name of ["sample-sqlite", "sample-libsql"]) {
         const store = yield* SqliteStore.make({ filename })
         const outbox = yield* store.pendingOutbox()
         assert.deepStrictEqual(
-          outbox.entries.map((entry) => ({ ...stored({ ...entry }), event: stored({ ...entry.event }) })),
+          outbox.entries.map(({ event, seq, targetId }) => ({
+            ...stored({ seq, targetId }),
+            event: stored({ ...event })
+          })),
           answers.pending_outbox
         )
+        for (const { emittedAt, traceparent } of outbox.entries)
+          assert.deepStrictEqual([emittedAt, traceparent], [null, null])
         const spawns = yield* store.pendingSpawns()
         assert.deepStrictEqual(
           spawns.entries.map((entry) => stored({ ...entry })),
           answers.pending_spawns
         )
         assert.deepStrictEqual([outbox.corrupt, spawns.corrupt], [[], []])
-        const timers = yield* store.dueTimers(1e12)
+        const timers = (yield* store.dueTimers(1e12)).entries
         assert.deepStrictEqual(
           timers.map((timer) => [timer.executionId, timer.path, timer.fireAt]),
           answers.due_timers.map((timer) => [...timer])

@@ -113,6 +113,12 @@ describe("json", () => {
       )
     })
 
+    it("takes a text that looks like an escaped surrogate for what it is, and a part that is there twice for two", () => {
+      const part = { text: "\\ud800", path: "C:\\udd" }
+      const value = { a: part, b: [part, part] }
+      expect(text(value)).toBe(JSON.stringify(value))
+    })
+
     it("leaves out a key whose value is undefined", () => {
       expect(text({ a: undefined, b: { c: undefined } })).toBe('{"b":{}}')
     })

@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -61,6 +63,40 @@ describe("a store with a replica", () => {
     })
   )
 
+  const compacting = new Error('Replication(Client(Status { code: Unavailable, message: "snapshot not found" }))')
+
+  const opening = Effect.gen(function* () {
+    const sqld = yield* SqldServer.make()
+    const replicas = yield* Replicas.make(sqld)
+    replicas.fail(compacting)
+    const options = { url: `file:${yield* Temp.database}`, syncUrl: sqld.url }
+    const fiber = yield* Effect.fork(Effect.either(Libsql.make(options, replicas)))
+    yield* Effect.repeat(Effect.yieldNow(), { until: () => replicas.opened.length > 0 })
+    return { fiber, replicas }
+  })
+
+  it.scoped("waits for a server that is compacting its log when it opens", () =>
+    Effect.gen(function* () {
+      const { fiber, replicas } = yield* opening
+      yield* TestClock.adjust("2 seconds")
+      replicas.fail(undefined)
+      yield* Effect.repeat(Effect.zipRight(TestClock.adjust("100 millis"), Fiber.poll(fiber)), { until: Option.isSome })
+      assert.isTrue(Either.isRight(yield* Fiber.join(fiber)))
+      // The other one follows the making of the schema.
+      assert.strictEqual(replicas.syncs(), 2)
+    })
+  )
+
+  it.scoped("does not wait for it for ever", () =>
+    Effect.gen(function* () {
+      const { fiber } = yield* opening
+      yield* Effect.repeat(Effect.zipRight(TestClock.adjust("100 millis"), Fiber.poll(fiber)), { until: Option.isSome })
+      const error = yield* Effect.flip(Effect.flatten(Fiber.join(fiber)))
+      assert.deepInclude(error, { _tag: "StoreUnavailable", operation: "open", reason: "connection" })
+      assert.isAtLeast(yield* Clock.currentTimeMillis, 5000)
+    })
+  )
+
   it.scoped("has no conflict with what it has not seen: a version that was committed elsewhere is loaded", () =>
     Effect.gen(function* () {
       const { other, store } = yield* open()
@@ -87,6 +123,19 @@ describe("a store with a replica", () => {
       assert.deepStrictEqual(yield* store.idsWithPrefix("theirs"), ["theirs-1"])
       yield* replica.sync
       assert.deepStrictEqual(yield* store.idsWithPrefix("theirs"), ["theirs-1", "theirs-2"])
+    })
+  )
+
+  it.scoped("asks the primary for the children of an execution, by which a tree is purged", () =>
+    Effect.gen(function* () {
+      const { other, store } = yield* open()
+      yield* other.save({ ...order("theirs"), parentId: "order-1" })
+      assert.deepStrictEqual(yield* ids(store), [])
+      const { items } = yield* store.listExecutions({ parentId: "order-1" })
+      assert.deepStrictEqual(
+        items.map(({ id }) => id),
+        ["theirs"]
+      )
     })
   )
 

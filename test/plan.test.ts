@@ -11,6 +11,7 @@ const commit = (parts: Partial<EncodedCommit> = {}): EncodedCommit => ({
   token: "token",
   data: '{"id":"a"}',
   emits: [],
+  delayed: [],
   processed: undefined,
   cancelled: [],
   armed: [],
@@ -26,6 +27,7 @@ const everything = (count: number, version: number): EncodedCommit => {
     version,
     data: `{"padding":"${"x".repeat(1000)}"}`,
     emits: names.map((name) => ({ targetId: name, event: "{}" })),
+    delayed: names.map((name) => ({ targetId: name, event: "{}", dueAt: 1.5 })),
     processed: "e",
     cancelled: names,
     armed: names.map((path) => ({ path, fireAt: 1.5 })),
@@ -40,14 +42,27 @@ describe("the plan of a commit", () => {
 
   for (const version of [0, 1]) {
     it(`at version ${version} it has a bounded number of statements, the swap last, the row's text in it alone`, () => {
-      const one = makePlan(sql, 200, everything(1, version)).statements
+      // fewer emits than this, and a single timer, have texts of their own
+      const one = makePlan(sql, 200, everything(5, version)).statements
       const many = makePlan(sql, 200, everything(500, version)).statements
       expect(many.map((statement) => statement.sql)).toEqual(one.map((statement) => statement.sql))
-      expect(one).toHaveLength(9)
+      expect(one).toHaveLength(10)
       const carriers = many.flatMap((statement, i) =>
         statement.params.some((param) => typeof param === "string" && param.includes("padding")) ? [i] : []
       )
-      expect(carriers).toEqual([8])
+      expect(carriers).toEqual([9])
+    })
+
+    it(`at version ${version} as few emits as are common, and one timer, are parameters of their own`, () => {
+      for (const count of [1, 2, 3, 4]) {
+        const few = { ...everything(count, version), armed: [{ path: "late", fireAt: 1.5 }] }
+        const { emits, statements } = makePlan(sql, 200, few)
+        expect(statements).toHaveLength(10)
+        const names = few.emits.flatMap(({ event, targetId }) => [targetId, event])
+        expect(statements[emits]?.params.slice(0, 2 * count)).toEqual(names)
+        const armed = statements.find(({ params }) => params.includes("late"))
+        expect(armed?.params.slice(0, 4)).toEqual(["a", "late", 3, 1])
+      }
     })
 
     it(`at version ${version} every side-write is guarded by it`, () => {

@@ -128,7 +128,7 @@ describe.each(stores)("the replay, %s", (_, makeStore) => {
       yield* TestClock.adjust("2 hours")
       yield* Effect.gen(function* () {
         const store = yield* ExecutionStore
-        const due = yield* store.dueTimers(2 * 3600)
+        const due = (yield* store.dueTimers(2 * 3600)).entries
         expect(due.length).toBeGreaterThan(10)
         const idle = new Set<string>()
         const allIdle = yield* Deferred.make<void>()

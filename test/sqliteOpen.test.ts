@@ -142,10 +142,10 @@ describe("opening a file", () => {
     Effect.gen(function* () {
       const filename = yield* Temp.database
       yield* Effect.scoped(SqliteStore.make({ filename }))
-      yield* run(filename, "UPDATE harel_holdfast_meta SET value = '2' WHERE key = 'schema_version'")
+      yield* run(filename, "UPDATE harel_holdfast_meta SET value = '99' WHERE key = 'schema_version'")
       const error = yield* openError({ filename })
       assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema" })
-      assert.include(error.message, "the database's schema has version 2, this library knows version 1")
+      assert.include(error.message, "the database's schema has version 99, this library knows version 2")
     })
   )
 

@@ -14,7 +14,7 @@ const busy = (millis: number) =>
 describe("a turn of the event loop", () => {
   it.effect("is waited for where there was none for a while", () =>
     Effect.gen(function* () {
-      const turn = Turn.make()
+      const turn = Turn.make().wait
       let turned = false
       setImmediate(() => {
         turned = true
@@ -29,7 +29,7 @@ describe("a turn of the event loop", () => {
 
   it.effect("is not waited for otherwise", () =>
     Effect.gen(function* () {
-      const turn = Turn.make()
+      const turn = Turn.make().wait
       let turned = false
       setImmediate(() => {
         turned = true

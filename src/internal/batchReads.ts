@@ -4,9 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as Metrics from "../Metrics.js"
 import type { Statement } from "../SqlDriver.js"
+import * as captured from "./captured.js"
+import * as observe from "./observe.js"
 
 export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
 
@@ -28,6 +32,7 @@ export interface Options<E> {
 interface Entry<E> {
   readonly statement: Statement
   readonly bytes: number
+  readonly traced: boolean
   readonly done: Deferred.Deferred<Rows, E>
   batch: Batch | undefined
 }
@@ -37,6 +42,8 @@ interface Batch {
   waiting: number
   giveUp: Effect.Effect<void>
 }
+
+const size = observe.instrument(Metrics.batchSize, { batch: "reads" })
 
 // Two bytes a character are enough for a bound; counting exactly would read every text once more.
 const sizeOf = (values: ReadonlyArray<unknown>): number =>
@@ -103,7 +110,12 @@ export const make = <E>(options: Options<E>): Effect.Effect<(statement: Statemen
         batch.waiting = entries.length
         for (const entry of entries) entry.batch = batch
         if (entries.length === 0) return
-        yield* settle(entries, yield* Effect.exit(options.run(entries.map((entry) => entry.statement))))
+        yield* observe.update(size, entries.length)
+        const run = options.run(entries.map((entry) => entry.statement))
+        // One that only polls asked for makes no spans, as the polls themselves make none.
+        const traced = entries.some((entry) => entry.traced)
+        const asked = captured.unparented(Effect.withTracerEnabled(run, traced))
+        yield* settle(entries, yield* Effect.exit(asked))
       })
 
     const next = (): void => {
@@ -138,7 +150,8 @@ export const make = <E>(options: Options<E>): Effect.Effect<(statement: Statemen
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const done = yield* Deferred.make<Rows, E>()
-          const entry: Entry<E> = { statement, bytes: sizeOf(statement.params), done, batch: undefined }
+          const traced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+          const entry: Entry<E> = { statement, bytes: sizeOf(statement.params), traced, done, batch: undefined }
           queue.push(entry)
           next()
           return yield* Effect.onInterrupt(restore(Deferred.await(done)), () => leave(entry))

@@ -13,7 +13,12 @@ export const provide = <R>(
   captured: Context.Context<R>
 ): (<A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>) => {
   const services = withoutSpan(captured)
-  return Effect.mapInputContext((current: Context.Context<never>) => Context.merge(current, services))
+  // A worker runs thousands of steps in one and the same context.
+  let last: { readonly current: Context.Context<never>; readonly merged: Context.Context<R> } | undefined
+  return Effect.mapInputContext((current: Context.Context<never>) => {
+    if (last?.current !== current) last = { current, merged: Context.merge(current, services) }
+    return last.merged
+  })
 }
 
 /** Runs an effect as the root of its own trace: a fiber that lives on must not hang its spans below the one that it was started in. */

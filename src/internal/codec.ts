@@ -161,6 +161,13 @@ export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<s
   }
 }
 
+/** {@link toText}, thrown where it is wrong. */
+export const text = <A>(codec: Codec<A>, value: A, path: string): string => {
+  const written = toText(codec, value, path)
+  if (Either.isRight(written)) return written.right
+  throw written.left
+}
+
 /** "at path: problem", or the problem alone where it is the whole value's. */
 export const describe = (invalid: Invalid): string =>
   invalid.path === "" ? invalid.problem : `${invalid.path}: ${invalid.problem}`

@@ -68,7 +68,7 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
   }
 
   return (commit: EncodedCommit): Effect.Effect<CommitOutcome, Failure> =>
-    Effect.gen(function* () {
+    Effect.suspend(() => {
       const call = { operation: "commit", executionId: commit.executionId }
       const plan = makePlan(sql, traceMax, commit)
       const first = (sql: string) =>
@@ -89,16 +89,21 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
           return seqs.length === commit.emits.length ? Effect.succeedSome({ _tag: "Applied", seqs }) : twice()
         }
       )
-      const look = Effect.flatMap(first(sql.outcome), (row): Effect.Effect<ambiguity.Seen<CommitOutcome>, Failure> => {
-        const seen = read(commit, row)
-        if (seen._tag !== "Known") return Effect.succeed(seen)
-        return seen.outcome === "Applied"
-          ? Effect.map(applied(commit), ambiguity.known)
-          : Effect.succeed(ambiguity.known(conflict(Option.some(seen.outcome))))
-      })
-      const { outcome } = yield* ambiguity.run({ send, look }, budget)
-      if (Option.isSome(outcome)) return outcome.value
-      const row = yield* first(sql.version)
-      return conflict(Option.map(Option.fromNullable(row), ([version]) => Number(version)))
+      const look = Effect.suspend(() =>
+        Effect.flatMap(first(sql.outcome), (row): Effect.Effect<ambiguity.Seen<CommitOutcome>, Failure> => {
+          const seen = read(commit, row)
+          if (seen._tag !== "Known") return Effect.succeed(seen)
+          return seen.outcome === "Applied"
+            ? Effect.map(applied(commit), ambiguity.known)
+            : Effect.succeed(ambiguity.known(conflict(Option.some(seen.outcome))))
+        })
+      )
+      return Effect.flatMap(ambiguity.run({ send, look }, budget), ({ outcome }) =>
+        Option.isSome(outcome)
+          ? Effect.succeed(outcome.value)
+          : Effect.map(first(sql.version), (row) =>
+              conflict(Option.map(Option.fromNullable(row), ([version]) => Number(version)))
+            )
+      )
     })
 }

@@ -1,7 +1,10 @@
+import * as Option from "effect/Option"
+import type { OutboxEntry } from "../Commit.js"
 import type { Event } from "../Event.js"
+import { fromTraceparent } from "../TraceContext.js"
 import * as codec from "./codec.js"
 
-const keys = new Set(["id", "kind", "created_time", "received_time", "data"])
+const eventKeys = ["id", "kind", "created_time", "received_time", "data"]
 
 const dateTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
 
@@ -12,25 +15,60 @@ const time: codec.Reader<string> = (u, path) => {
 
 const text = codec.string
 
-export const event: codec.Codec<Event> = {
+/** Events in rows that have other keys of their own. */
+const eventBeside = (others: ReadonlyArray<string>): codec.Codec<Event> => {
+  const keys = new Set([...eventKeys, ...others])
+  return {
+    decode: (u, path) => {
+      const row = codec.object(u, path)
+      return {
+        id: codec.required(row, path, "id", text),
+        kind: codec.required(row, path, "kind", text),
+        createdTime: codec.orNull(row, path, "created_time", time),
+        receivedTime: codec.orNull(row, path, "received_time", time),
+        data: codec.optional(row, path, "data", codec.object, {}),
+        extra: codec.rest(row, keys)
+      }
+    },
+    encode: (event, path) => ({
+      id: event.id,
+      kind: event.kind,
+      created_time: event.createdTime,
+      received_time: event.receivedTime,
+      data: event.data,
+      ...codec.extra(event.extra, keys, path)
+    })
+  }
+}
+
+export const event: codec.Codec<Event> = eventBeside([])
+
+const isTraceparent = (u: unknown): u is string => typeof u === "string" && Option.isSome(fromTraceparent(u))
+
+const outboxKeys = ["emitted_at", "traceparent"]
+const inOutbox = eventBeside(outboxKeys)
+const allKeys = new Set([...eventKeys, ...outboxKeys])
+
+/** An event as the outbox keeps it: with when and in which span it was emitted. What is wrong with these two stops no event. */
+export const emitted: codec.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "traceparent">> = {
   decode: (u, path) => {
-    const row = codec.object(u, path)
+    const { emitted_at: emittedAt, traceparent } = codec.object(u, path)
     return {
-      id: codec.required(row, path, "id", text),
-      kind: codec.required(row, path, "kind", text),
-      createdTime: codec.orNull(row, path, "created_time", time),
-      receivedTime: codec.orNull(row, path, "received_time", time),
-      data: codec.optional(row, path, "data", codec.object, {}),
-      extra: codec.rest(row, keys)
+      event: inOutbox.decode(u, path),
+      emittedAt: typeof emittedAt === "number" && Number.isFinite(emittedAt) ? emittedAt : null,
+      traceparent: isTraceparent(traceparent) ? traceparent : null
     }
   },
-  encode: (event, path) => ({
+  // Written out: a copy of the event's row would take longer than the row.
+  encode: ({ emittedAt, event, traceparent }, path) => ({
     id: event.id,
     kind: event.kind,
     created_time: event.createdTime,
     received_time: event.receivedTime,
     data: event.data,
-    ...codec.extra(event.extra, keys, path)
+    emitted_at: emittedAt ?? undefined,
+    traceparent: traceparent ?? undefined,
+    ...codec.extra(event.extra, allKeys, path)
   })
 }
 

@@ -1,4 +1,5 @@
 import type { ChildState, Execution, ExecutionSummary } from "../Execution.js"
+import type { JsonObject } from "../Json.js"
 import * as codec from "./codec.js"
 import { event } from "./eventCodec.js"
 import * as json from "./json.js"
@@ -110,34 +111,47 @@ export const execution: codec.Codec<Execution> = {
       extra: codec.rest(row, keys)
     }
   },
-  encode: (execution, path) => ({
-    id: execution.id,
-    definition_id: execution.definitionId,
-    definition_fqn: execution.definitionFqn,
-    root_path: execution.rootPath,
-    status: execution.status,
-    outcome: execution.outcome,
-    error: execution.error,
-    active_path: execution.activePath,
-    history: execution.history,
-    context: execution.context,
-    processed_events: execution.processedEvents,
-    version: execution.version,
-    priority: execution.priority,
-    parent_id: execution.parentId,
-    child_id: execution.childId,
-    deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
-    children: Object.fromEntries(
-      Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
-    ),
-    invoke_seq: execution.invokeSeq,
-    created_at: execution.createdAt,
-    updated_at: execution.updatedAt,
-    finished_at: execution.finishedAt,
-    expires_at: execution.expiresAt,
-    ...codec.extra(execution.extra, keys, path)
-  })
+  encode: (execution, path) => toRow(execution, path)
 }
+
+/**
+ * The row of an execution, with the token of the commit that writes it: made in one piece, since a copy would take longer than all the
+ * rest.
+ */
+const toRow = (execution: Execution, path: string, token?: string): JsonObject => ({
+  id: execution.id,
+  definition_id: execution.definitionId,
+  definition_fqn: execution.definitionFqn,
+  root_path: execution.rootPath,
+  status: execution.status,
+  outcome: execution.outcome,
+  error: execution.error,
+  active_path: execution.activePath,
+  history: execution.history,
+  context: execution.context,
+  processed_events: execution.processedEvents,
+  version: execution.version,
+  priority: execution.priority,
+  parent_id: execution.parentId,
+  child_id: execution.childId,
+  deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
+  children: Object.fromEntries(
+    Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
+  ),
+  invoke_seq: execution.invokeSeq,
+  created_at: execution.createdAt,
+  updated_at: execution.updatedAt,
+  finished_at: execution.finishedAt,
+  expires_at: execution.expiresAt,
+  ...codec.extra(execution.extra, keys, path),
+  [tokenKey]: token
+})
+
+/** {@link execution} with the token of the commit that writes it. */
+export const executionWithToken = (token: string): codec.Codec<Execution> => ({
+  decode: execution.decode,
+  encode: (execution, path) => toRow(execution, path, token)
+})
 
 /** The parts of a row that a listing shows, in the order in which the listing's SQL takes them from `data`. */
 export const summaryPaths = ["status", "outcome", "active_path", "parent_id", "finished_at"] as const

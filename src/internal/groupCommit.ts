@@ -1,12 +1,17 @@
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
+import type * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import * as Metrics from "../Metrics.js"
 import type { Call, SqlDriver, Statement, StatementResult } from "../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../StoreError.js"
+import * as captured from "./captured.js"
+import * as observe from "./observe.js"
 
 type Failure = StoreUnavailable | StoreRejected
 type Results = ReadonlyArray<StatementResult>
@@ -17,9 +22,17 @@ export interface GroupOptions {
   readonly maxBytes: number
 }
 
+/** For a database within the process: one sync serves so many, beyond that a group only makes its first members wait. */
+export const embedded: GroupOptions = { maxCommits: 128, maxBytes: 8_000_000 }
+
 /** A driver that asks for the statements of a transaction when it has begun it; where it begins anew, it asks again. */
 export interface LazyDriver extends Omit<SqlDriver, "transaction"> {
   readonly transaction: (call: Call, statements: () => ReadonlyArray<Statement>) => Effect.Effect<Results, Failure>
+  /**
+   * Runs a transaction on the spot, which needs no fiber. Gives nothing where that cannot be, or where it fails: then nothing is written, and
+   * `transaction` is to be run.
+   */
+  readonly attempt?: (statements: () => ReadonlyArray<Statement>) => Results | undefined
 }
 
 /** A driver whose transactions need no beginning of their own: one request, or one batch. */
@@ -28,13 +41,48 @@ export const lazy = (driver: SqlDriver): LazyDriver => ({
   transaction: (call, statements) => Effect.suspend(() => driver.transaction(call, statements()))
 })
 
+type Outcome = Exit.Exit<Results, Failure>
+
 interface Entry {
   readonly call: Call
   readonly statements: ReadonlyArray<Statement>
   readonly bytes: number
-  readonly done: Deferred.Deferred<Results, Failure>
+  readonly traced: boolean
+  /** Counts the calls. */
+  readonly number: number
   running: boolean
+  outcome: Outcome | undefined
+  /** Who waits for the outcome. */
+  tell: ((outcome: Outcome) => void) | undefined
 }
+
+const settle = (entry: Entry, outcome: Outcome): void => {
+  entry.outcome = outcome
+  entry.tell?.(outcome)
+}
+
+const outcomeOf = (entry: Entry): Effect.Effect<Results, Failure> =>
+  Effect.async((resume) => {
+    if (entry.outcome === undefined) entry.tell = resume
+    else resume(entry.outcome)
+  })
+
+const succeedAll = (entries: ReadonlyArray<Entry>, results: Results): void => {
+  let end = 0
+  for (const entry of entries) {
+    const start = end
+    end += entry.statements.length
+    settle(entry, Exit.succeed(results.slice(start, end)))
+  }
+}
+
+/** One transaction, and those who share it as soon as it has begun. */
+interface Round {
+  taken: ReadonlyArray<Entry> | undefined
+  readonly statements: () => ReadonlyArray<Statement>
+}
+
+const size = observe.instrument(Metrics.batchSize, { batch: "writes" })
 
 // Two bytes a character is enough for a bound; counting exactly would read every text once more.
 const sizeOf = (statements: ReadonlyArray<Statement>): number => {
@@ -67,11 +115,19 @@ const attribute = (call: Call, error: Failure): Failure => {
  */
 export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<SqlDriver, never, Scope.Scope> =>
   Effect.gen(function* () {
+    // The fiber that opens the store ends, and its span with it.
+    const runtime = yield* captured.unparented(Effect.runtime<never>())
+    const fork = Runtime.runFork(runtime)
+    const refs = runtime.fiberRefs
+    const scheduler = FiberRefs.getOrDefault(refs, FiberRef.currentScheduler)
+    const tracing = FiberRefs.getOrDefault(refs, FiberRef.currentTracerEnabled)
+    const labels = FiberRefs.getOrDefault(refs, FiberRef.currentMetricLabels)
     let queue: Array<Entry> = []
+    let count = 0
     let open = true
-    /** The shared transaction, as long as it has not begun. */
-    let beginning: Fiber.Fiber<Results, Failure> | undefined
-    const wake = yield* Effect.makeLatch(false)
+    /** The shared transaction, whether it has begun, and the fiber that it has where it cannot be run on the spot. */
+    let running: { fiber: Fiber.RuntimeFiber<void> | undefined; begun: boolean } | undefined
+    const drained = yield* Effect.makeLatch(true)
 
     const takeGroup = (): ReadonlyArray<Entry> => {
       let bytes = 0
@@ -82,114 +138,141 @@ export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<S
       const group = end < 0 ? queue : queue.slice(0, end)
       queue = end < 0 ? [] : queue.slice(end)
       for (const entry of group) entry.running = true
-      beginning = undefined
+      if (running !== undefined) running.begun = true
       return group
     }
 
-    const failAll = (entries: ReadonlyArray<Entry>, cause: Cause.Cause<Failure>) =>
-      Effect.forEach(
-        entries,
-        (entry) =>
-          Deferred.failCause(
-            entry.done,
-            Cause.map(cause, (error) => attribute(entry.call, error))
-          ),
-        { discard: true }
-      )
-
-    const runAlone = (entry: Entry) =>
-      Effect.flatMap(Effect.exit(driver.transaction(entry.call, () => entry.statements)), (exit) =>
-        Deferred.done(entry.done, exit)
-      )
-
-    const settle = (group: ReadonlyArray<Entry>, exit: Exit.Exit<Results, Failure>) => {
-      if (Exit.isSuccess(exit)) {
-        let end = 0
-        return Effect.forEach(
-          group,
-          (entry) => {
-            const start = end
-            end += entry.statements.length
-            return Deferred.succeed(entry.done, exit.value.slice(start, end))
-          },
-          { discard: true }
-        )
+    const failAll = (entries: ReadonlyArray<Entry>, cause: Cause.Cause<Failure>): void => {
+      for (const entry of entries) {
+        settle(entry, Exit.failCause(Cause.map(cause, (error) => attribute(entry.call, error))))
       }
-      const rejected = Option.exists(Cause.failureOption(exit.cause), (error) => error._tag === "StoreRejected")
-      return rejected && group.length > 1
-        ? Effect.forEach(group, runAlone, { discard: true })
-        : failAll(group, exit.cause)
     }
 
-    const runGroup = Effect.gen(function* () {
-      // Lets every fiber that is about to commit do so first.
-      yield* Effect.yieldNow()
-      const waited = new Set(queue)
-      let group: ReadonlyArray<Entry> | undefined
-      const statements = () => {
-        group ??= takeGroup()
-        return group.flatMap((entry) => entry.statements)
-      }
-      const fiber = yield* Effect.fork(Effect.interruptible(driver.transaction({ operation: "commit" }, statements)))
-      if (group === undefined) beginning = fiber
-      const exit = yield* Fiber.await(fiber)
-      beginning = undefined
-      if (group !== undefined) return yield* settle(group, exit)
-      if (Exit.isSuccess(exit) || Exit.isInterrupted(exit)) return
-      const failed = queue.filter((entry) => waited.has(entry))
-      queue = queue.filter((entry) => !waited.has(entry))
-      yield* failAll(failed, exit.cause)
-    })
+    const runAlone = (entry: Entry) =>
+      Effect.map(Effect.exit(driver.transaction(entry.call, () => entry.statements)), (exit) => settle(entry, exit))
 
-    const worker = yield* Effect.gen(function* () {
-      while (open || queue.length > 0) {
-        if (queue.length > 0) {
-          yield* runGroup
-        } else {
-          // in the same step as the look at the queue, or a wake-up between the two would be lost
-          wake.unsafeClose()
-          yield* wake.await
+    const settleAll = (group: ReadonlyArray<Entry>, exit: Outcome): Effect.Effect<void> => {
+      if (Exit.isSuccess(exit)) {
+        succeedAll(group, exit.value)
+        return Effect.void
+      }
+      const rejected = Option.exists(Cause.failureOption(exit.cause), (error) => error._tag === "StoreRejected")
+      if (rejected && group.length > 1) return Effect.forEach(group, runAlone, { discard: true })
+      failAll(group, exit.cause)
+      return Effect.void
+    }
+
+    const runGroup = (round: Round) =>
+      Effect.suspend(() => {
+        const known = count
+        // What only upkeep asks for makes no spans, as the upkeep itself makes none.
+        const traced = queue.some((entry) => entry.traced)
+        const run = driver.transaction({ operation: "commit" }, round.statements)
+        const ran = traced === tracing ? run : Effect.withTracerEnabled(run, traced)
+        return Effect.flatMap(Effect.exit(Effect.interruptible(ran)), (exit) => {
+          if (round.taken !== undefined) {
+            size(round.taken.length, labels)
+            return settleAll(round.taken, exit)
+          }
+          if (Exit.isFailure(exit) && !Exit.isInterrupted(exit)) {
+            const failed = queue.filter((entry) => entry.number <= known)
+            queue = queue.filter((entry) => entry.number > known)
+            failAll(failed, exit.cause)
+          }
+          return Effect.void
+        })
+      })
+
+    const ended = (): void => {
+      running = undefined
+      if (queue.length > 0) begin()
+      else drained.unsafeOpen()
+    }
+
+    const runSlowly = (round: Round): void => {
+      const fiber = fork(Effect.uninterruptible(runGroup(round)))
+      if (running !== undefined) running.fiber = fiber
+      fiber.addObserver(ended)
+    }
+
+    const run = (): void => {
+      // Everybody may have left meanwhile.
+      if (queue.length === 0) {
+        ended()
+        return
+      }
+      const round: Round = {
+        taken: undefined,
+        statements: () => {
+          round.taken ??= takeGroup()
+          return round.taken.flatMap((entry) => entry.statements)
         }
       }
-    }).pipe(Effect.uninterruptible, Effect.forkDaemon)
+      const results = driver.attempt?.(round.statements)
+      if (results === undefined || round.taken === undefined) {
+        runSlowly(round)
+      } else {
+        size(round.taken.length, labels)
+        succeedAll(round.taken, results)
+        ended()
+      }
+    }
+
+    const soon = (task: () => void): void => scheduler.scheduleTask(task, 0)
+
+    // Lets every fiber that is about to commit do so first; where there are some, also those that are only being forked.
+    const begin = (): void => {
+      running = { fiber: undefined, begun: false }
+      soon(() => {
+        if (queue.length > 1) soon(() => soon(run))
+        else run()
+      })
+    }
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         open = false
-        wake.unsafeOpen()
-        return Fiber.await(worker)
+        return drained.await
       })
     )
 
     /** Nobody waits for the entry any more: ends when it is certain what became of it. */
     const leave = (entry: Entry): Effect.Effect<unknown> =>
       Effect.suspend((): Effect.Effect<unknown> => {
-        if (entry.running) return Effect.exit(Deferred.await(entry.done))
+        if (entry.running) return Effect.exit(outcomeOf(entry))
         queue = queue.filter((other) => other !== entry)
-        return queue.length === 0 && beginning !== undefined ? Fiber.interruptFork(beginning) : Effect.void
+        const waiting = queue.length === 0 && running?.begun === false ? running.fiber : undefined
+        if (waiting === undefined) return Effect.void
+        // At once: in a fiber of its own the interruption might come when others have joined.
+        return Effect.fiberIdWith((id) => Effect.sync(() => waiting.unsafeInterruptAsFork(id)))
       })
 
     const transaction: SqlDriver["transaction"] = (call, statements) =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.gen(function* () {
-          if (!open) {
-            return yield* attribute(
-              call,
-              new StoreUnavailable({
-                operation: call.operation,
-                reason: "shutdown",
-                outcome: "not-applied",
-                detail: "the store is closed"
-              })
-            )
+      Effect.uninterruptibleMask((restore) => {
+        if (!open) {
+          const detail = "the store is closed"
+          const closed = { operation: call.operation, reason: "shutdown", outcome: "not-applied", detail } as const
+          return Effect.fail(attribute(call, new StoreUnavailable(closed)))
+        }
+        return Effect.withFiberRuntime((fiber) => {
+          const entry: Entry = {
+            call,
+            statements,
+            bytes: sizeOf(statements),
+            traced: fiber.getFiberRef(FiberRef.currentTracerEnabled),
+            number: ++count,
+            running: false,
+            outcome: undefined,
+            tell: undefined
           }
-          const done = yield* Deferred.make<Results, Failure>()
-          const entry: Entry = { call, statements, bytes: sizeOf(statements), done, running: false }
           queue.push(entry)
-          wake.unsafeOpen()
-          return yield* Effect.onInterrupt(restore(Deferred.await(done)), () => leave(entry))
+          if (running === undefined) {
+            drained.unsafeClose()
+            begin()
+          }
+          return Effect.onInterrupt(restore(outcomeOf(entry)), () => leave(entry))
         })
-      )
+      })
 
     return { ...driver, transaction }
   })

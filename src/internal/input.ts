@@ -1,7 +1,7 @@
 import * as Either from "effect/Either"
 import type { Timer } from "../Commit.js"
 import { StoreRejected } from "../StoreError.js"
-import type { Invalid } from "./codec.js"
+import { Invalid } from "./codec.js"
 
 /** Which operation a piece of input belongs to, for the error that refuses it. */
 export interface Call {
@@ -28,6 +28,21 @@ export const encoded = (call: Call, text: Either.Either<string, Invalid>): Eithe
 export const refuse = (call: Call, path: string, problem: string | undefined): Either.Either<void, StoreRejected> =>
   problem === undefined ? Either.void : Either.left(rejected(call, path, problem))
 
+/** Throws {@link Invalid} where a check found something; for {@link catching}. */
+export const demand = (path: string, problem: string | undefined): void => {
+  if (problem !== undefined) throw new Invalid(path, problem)
+}
+
+/** Runs checks and encoders that throw {@link Invalid}: what they make of a piece of input, or the error that refuses it. */
+export const catching = <A>(call: Call, make: () => A): Either.Either<A, StoreRejected> => {
+  try {
+    return Either.right(make())
+  } catch (error) {
+    if (error instanceof Invalid) return Either.left(rejected(call, error.path, error.problem))
+    throw error
+  }
+}
+
 const exceeds = (text: string, maxBytes: number): boolean => {
   if (text.length * 3 <= maxBytes) return false
   let bytes = 0
@@ -45,6 +60,8 @@ export interface Checks {
   readonly text: (value: unknown) => string | undefined
   /** A text that is not empty. */
   readonly id: (value: unknown) => string | undefined
+  /** The id of an event. It may be longer: some are made of an execution's id, a timer's path and a time. */
+  readonly eventId: (value: unknown) => string | undefined
 }
 
 /** What is wrong with a text of any length, or nothing. */
@@ -53,12 +70,28 @@ export const wellFormed = (value: unknown): string | undefined => {
   return value.isWellFormed() ? undefined : "a string with a lone surrogate is not Unicode"
 }
 
-export const makeChecks = (maxIdBytes: number): Checks => {
-  const text: Checks["text"] = (value) =>
+const textOf =
+  (maxBytes: number): Checks["text"] =>
+  (value) =>
     wellFormed(value) ??
-    (typeof value === "string" && exceeds(value, maxIdBytes) ? `longer than ${maxIdBytes} bytes` : undefined)
-  return { text, id: (value) => (value === "" ? "must not be empty" : text(value)) }
+    (typeof value === "string" && exceeds(value, maxBytes) ? `longer than ${maxBytes} bytes` : undefined)
+
+const idOf = (maxBytes: number): Checks["id"] => {
+  const text = textOf(maxBytes)
+  return (value) => (value === "" ? "must not be empty" : text(value))
 }
+
+/** What the ids of events that are made of other ids have beside these: words, a time, marks between. */
+const derivedBytes = 64
+
+export const makeChecks = (maxIdBytes: number): Checks => ({
+  text: textOf(maxIdBytes),
+  id: idOf(maxIdBytes),
+  eventId: idOf(2 * maxIdBytes + derivedBytes)
+})
+
+/** What is wrong with the name of a pool of leases, of one of its members or of a lease, or nothing. */
+export const leaseName: Checks["id"] = idOf(1024)
 
 /** What is wrong with a whole number, or nothing. */
 export const wholeNumber = (value: unknown, least: number, most: number): string | undefined =>
@@ -84,12 +117,14 @@ export const fireAt = (value: unknown): string | undefined => {
     : `expected seconds since the epoch, 0 or 2^-10 to 2^53 in magnitude, found ${value}`
 }
 
-/** Checks a timer that names an armed one, which another program may have armed for any finite time. */
-export const timer = (call: Call, checks: Checks, timer: Timer, path: string): Either.Either<void, StoreRejected> => {
+/** Throws {@link Invalid} for a timer that cannot be the name of an armed one, which another program may have armed for any finite time. */
+export const demandTimer = (checks: Checks, timer: Timer, path: string): void => {
   const at = (key: string): string => (path === "" ? key : `${path}.${key}`)
-  return Either.gen(function* () {
-    yield* refuse(call, at("executionId"), checks.id(timer.executionId))
-    yield* refuse(call, at("path"), checks.text(timer.path))
-    yield* refuse(call, at("fireAt"), finite(timer.fireAt))
-  })
+  demand(at("executionId"), checks.id(timer.executionId))
+  demand(at("path"), checks.text(timer.path))
+  demand(at("fireAt"), finite(timer.fireAt))
 }
+
+/** Fails where {@link demandTimer} throws. */
+export const timer = (call: Call, checks: Checks, timer: Timer, path: string): Either.Either<void, StoreRejected> =>
+  catching(call, () => demandTimer(checks, timer, path))

@@ -51,11 +51,57 @@ interface Found {
   readonly problem: string
 }
 
+const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function"
+
+/**
+ * Whether `JSON.stringify` writes the value as it is, except for lone surrogates; false also where only a closer look could tell. The whole
+ * of an execution goes through this at each commit.
+ */
+const isPlain = (u: unknown, depth: number): boolean => {
+  switch (typeof u) {
+    case "boolean":
+    case "string":
+      return true
+    case "number":
+      return Number.isFinite(u)
+    case "object":
+      break
+    default:
+      return false
+  }
+  if (u === null) return true
+  if (depth === maxDepth || hasToJSON(u)) return false
+  if (Array.isArray(u)) {
+    for (let i = 0; i < u.length; i++) if (!isPlain(u[i], depth + 1)) return false
+    return true
+  }
+  const prototype: unknown = Object.getPrototypeOf(u)
+  if ((prototype !== Object.prototype && prototype !== null) || Object.getOwnPropertySymbols(u).length > 0) return false
+  const members: ReadonlyArray<unknown> = Object.values(u)
+  for (let i = 0; i < members.length; i++) {
+    const member = members[i]
+    if (member !== undefined && !isPlain(member, depth + 1)) return false
+  }
+  return true
+}
+
+// So begins what JSON.stringify writes for a lone surrogate; a text that only looks so is found out by the closer look.
+const surrogate = "\\ud"
+
 /**
  * The JSON text of a value, or the first part of it that JSON cannot carry. Unlike `JSON.stringify` it changes nothing silently: what
  * would be dropped, coerced or turned into null is refused. A key whose value is `undefined` counts as absent, negative zero is zero.
  */
 export const stringify = (value: unknown, path = ""): Either.Either<string, Unserializable> => {
+  if (isPlain(value, 0)) {
+    const text = JSON.stringify(value)
+    if (!text.includes(surrogate)) return Either.right(text)
+  }
+  return examine(value, path)
+}
+
+/** {@link stringify} with a look at every part, which finds the first that is in the way. */
+const examine = (value: unknown, path: string): Either.Either<string, Unserializable> => {
   const ancestors = new Set<object>()
   let hasBigInt = false
   const found = (problem: string): Found => ({ keys: [], problem })
@@ -119,8 +165,6 @@ export const stringify = (value: unknown, path = ""): Either.Either<string, Unse
     ? Either.right(hasBigInt ? write(value) : JSON.stringify(value))
     : Either.left({ path: problem.keys.reduceRight(at, path), problem: problem.problem })
 }
-
-const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function"
 
 /** `JSON.stringify` of what has been checked, with the digits of a `bigint`. */
 const write = (u: unknown): string => {

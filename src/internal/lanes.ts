@@ -1,58 +1,31 @@
 import type * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
+import type { Lane, Trouble, Work } from "./lane.js"
+import * as lane_ from "./lane.js"
 
-/**
- * A stored row to work on. Rows of one lane run one after the other in the order of their positions, lanes run side by side. `id` tells a
- * row that is read a second time, `label` names it in the log.
- */
-export interface Work<A> {
-  readonly lane: string | null
-  readonly id: string
-  readonly position: number
-  readonly label: string
-  readonly item: A
-}
+export type { Trouble, Work } from "./lane.js"
 
 export interface Options<A> {
   readonly concurrency: number
   /** How many rows of one lane are held in memory; the others stay in the store until their turn. */
   readonly depth: number
-  readonly run: (item: A) => Effect.Effect<unknown, unknown>
-  /** When a lane whose work failed may go on, in milliseconds since the epoch. */
-  readonly retryAt: (now: number) => number
-  /** Says what failed, in the log and elsewhere, and gives a text that stays the same while the failure does. */
-  readonly failed: (work: Work<A>, cause: Cause.Cause<unknown>, known: string | undefined) => Effect.Effect<string>
-  readonly recovered: (work: Work<A>) => Effect.Effect<void>
-  /** A lane ended: `more` where there are rows that it left in the store. */
-  readonly ended: (more: boolean) => void
-}
-
-const newLane = <A>(): Lane<A> => ({
-  queue: [],
-  running: false,
-  behind: undefined,
-  failed: undefined,
-  left: undefined,
-  retryAt: 0,
-  released: false
-})
-
-interface Lane<A> {
-  readonly queue: Array<Work<A>>
-  running: boolean
-  /** The position of the first row that the lane left in the store, if it did. Until that one is read again it takes no other. */
-  behind: number | undefined
-  /** What failed last, until something goes well. Then `behind` is where this row is, and the lane tries it before all others. */
-  failed: { readonly id: string; readonly message: string } | undefined
-  /** The position of the first row behind the failed one, as far as is known. */
-  left: number | undefined
-  retryAt: number
-  /** Whether it was let go while its work ran. */
-  released: boolean
+  /** How many lanes are held in memory. While there are that many, it takes no others. */
+  readonly most: number
+  readonly run: (work: Work<A>, attempt: number) => Effect.Effect<unknown, unknown>
+  /** Decides what becomes of work that failed, and gives what to remember of it until it is run again; nothing where its row is gone. */
+  readonly failed: (
+    work: Work<A>,
+    cause: Cause.Cause<unknown>,
+    before: Trouble | undefined
+  ) => Effect.Effect<Trouble | undefined>
+  readonly recovered: (work: Work<A>, from: Trouble) => Effect.Effect<void>
+  /** A lane ended, which left rows in the store that may run at this time, in milliseconds since the epoch; 0 is at once. */
+  readonly ended: (next: number) => void
+  /** Whether the lane is to be served here. */
+  readonly owns: (lane: string | null) => boolean
 }
 
 /**
@@ -60,8 +33,11 @@ interface Lane<A> {
  * in the store, and takes them when they are read again: memory is bounded by lanes, not by rows, and nobody waits for another's lane.
  */
 export interface Lanes<A> {
-  /** Takes the row, or leaves it in the store; waits while all of `concurrency` is in use. */
-  readonly offer: (work: Work<A>) => Effect.Effect<void>
+  /** Takes the row, or leaves it in the store. Gives what is to be run to wait for a place, where all of `concurrency` is in use. */
+  readonly offer: (work: Work<A>, now: number) => Effect.Effect<unknown> | undefined
+  readonly has: (lane: string | null) => boolean
+  /** Whether there are as many lanes as there may be. */
+  readonly full: () => boolean
   /**
    * Begins a reading: lanes that were left behind and may go on catch up, as many as can run, so that new rows get their share too. Gives
    * where the first and the last of them begin.
@@ -75,59 +51,80 @@ export interface Lanes<A> {
   readonly reading: () => void
   /** Ends the catching up: the rows that were read before have all been offered. */
   readonly end: () => void
-  /** Lets a lane that is held back, or is about to be, go on at once; false where it is not held back. */
-  readonly release: (lane: string) => boolean
+  /** An execution was advanced: lets work that waits for that, or is about to, go on at once; false where none waits. */
+  readonly release: (executionId: string) => boolean
   /** When the first of the lanes that were left behind may go on. */
   readonly nextTurn: () => number
   readonly running: () => number
+  /** When the work began that runs the longest, none where nothing runs. */
+  readonly runningSince: () => number | undefined
   readonly backlog: () => number
   readonly held: () => number
+  /** Begins no work until it is resumed; what is left goes back to the store. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Forgets the lanes that are served elsewhere now. */
+  readonly disown: () => void
   /** Begins no other work, and waits until what runs is done. */
   readonly stop: Effect.Effect<void>
 }
 
+const mostWaiters = 1000
+
 export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const fibers = yield* FiberSet.make<void>()
+    const clock = yield* Effect.clock
     const concurrency = Math.max(1, options.concurrency)
     const slots = yield* Effect.makeSemaphore(concurrency)
     const lanes = new Map<string | null, Lane<A>>()
+    const active = new Set<Lane<A>>()
     // Where each lane that catches up begins.
     const catching = new Map<string | null, number>()
     // What was done since the page was read, which still shows it.
-    const done = new Set<string>()
-    let running = 0
+    const done = new Set<string | number>()
+    // Lanes that wait for an execution which is not their own.
+    const waiters = new Map<string, Set<Lane<A>>>()
     let stopping = false
+    let paused = false
 
-    const hold = (lane: Lane<A>, work: Work<A>, cause: Cause.Cause<unknown>) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const message = yield* options.failed(work, cause, lane.failed?.message)
-        // In one step: what is offered meanwhile must find the lane either running or held back.
-        lane.left = lane.queue[1]?.position ?? lane.behind
-        lane.behind = work.position
-        lane.queue.length = 0
-        // What it failed for may have come while it ran; only once, or work that fails by its own doing would never rest.
-        lane.retryAt = lane.released && lane.failed === undefined ? 0 : options.retryAt(now)
-        lane.failed = { id: work.id, message }
-        catching.delete(work.lane)
-      })
+    const finished = (lane: Lane<A>, work: Work<A>) => {
+      lane.queue.shift()
+      done.add(work.id)
+      lane.failed = undefined
+    }
+
+    const waitFor = (executionId: string, lane: Lane<A>) => {
+      // Those who are forgotten go on at their time.
+      if (waiters.size >= mostWaiters) waiters.clear()
+      const others = waiters.get(executionId)
+      if (others === undefined || others.size >= mostWaiters) waiters.set(executionId, new Set([lane]))
+      else others.add(lane)
+    }
 
     const runOne = (lane: Lane<A>, work: Work<A>) =>
       Effect.gen(function* () {
+        const before = lane_.troubleOf(lane, work)
         lane.released = false
-        const exit = yield* Effect.exit(options.run(work.item))
-        if (Exit.isFailure(exit)) return yield* hold(lane, work, exit.cause)
-        lane.queue.shift()
-        done.add(work.id)
-        if (lane.failed === undefined) return
-        lane.failed = undefined
-        yield* options.recovered(work)
+        lane.since = clock.unsafeCurrentTimeMillis()
+        const exit = yield* Effect.exit(options.run(work, (before?.attempts ?? 0) + 1))
+        if (Exit.isSuccess(exit)) {
+          finished(lane, work)
+          return before === undefined ? undefined : yield* options.recovered(work, before)
+        }
+        const trouble = yield* options.failed(work, exit.cause, before)
+        // In one step: what is offered meanwhile must find the lane either running or held back.
+        if (trouble === undefined) return finished(lane, work)
+        catching.delete(work.lane)
+        lane_.hold(lane, work, trouble)
+        if (trouble.waits > 0 && work.waitsFor !== undefined) waitFor(work.waitsFor, lane)
       })
+
+    const mayRun = (key: string | null) => !stopping && !paused && options.owns(key)
 
     const runLane = (key: string | null, lane: Lane<A>) =>
       Effect.whileLoop({
-        while: () => !stopping && lane.queue.length > 0,
+        while: () => lane.queue.length > 0 && mayRun(key),
         body: () => {
           const [work] = lane.queue
           return work === undefined ? Effect.void : runOne(lane, work)
@@ -137,10 +134,11 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
         Effect.interruptible,
         Effect.ensuring(
           Effect.suspend(() => {
-            running--
+            active.delete(lane)
             lane.running = false
-            if (lane.behind === undefined) lanes.delete(key)
-            options.ended(lane.behind !== undefined && lane.retryAt === 0)
+            lane_.leaveQueue(lane)
+            if (lane.behind === undefined || !options.owns(key)) lanes.delete(key)
+            options.ended(lane.behind !== undefined && mayRun(key) ? lane.retryAt : Number.POSITIVE_INFINITY)
             return slots.release(1)
           })
         )
@@ -150,45 +148,60 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
       Effect.uninterruptibleMask((restore) =>
         Effect.zipRight(
           restore(slots.take(1)),
-          Effect.suspend(() => {
-            running++
-            lane.running = true
-            lane.queue.push(work)
+          Effect.suspend((): Effect.Effect<unknown> => {
+            // It may have waited long for its place.
+            if (!options.owns(work.lane)) {
+              lanes.delete(work.lane)
+              return slots.release(1)
+            }
+            lane_.take(lane, work)
             lanes.set(work.lane, lane)
+            if (paused) {
+              lane_.leaveQueue(lane)
+              return slots.release(1)
+            }
+            lane.running = true
+            lane.since = clock.unsafeCurrentTimeMillis()
+            active.add(lane)
             return FiberSet.run(fibers, runLane(work.lane, lane))
           })
         )
       )
 
-    const offer = (work: Work<A>): Effect.Effect<unknown> => {
-      if (done.has(work.id)) return Effect.void
+    const startOrHold = (work: Work<A>, lane: Lane<A>, now: number): Effect.Effect<unknown> | undefined => {
+      const later = lane_.heldElsewhere(lane, work, now)
+      if (later === undefined) return start(work, lane)
+      lane_.take(lane, work)
+      lane_.hold(lane, work, later)
+      lanes.set(work.lane, lane)
+      return undefined
+    }
+
+    const offer = (work: Work<A>, now: number): Effect.Effect<unknown> | undefined => {
+      if (done.has(work.id) || !options.owns(work.lane)) return undefined
       const lane = lanes.get(work.lane)
-      if (lane === undefined) return start(work, newLane())
-      if (lane.queue.some((queued) => queued.id === work.id)) return Effect.void
+      if (lane === undefined) return startOrHold(work, lane_.make(), now)
+      if (lane_.hasTaken(lane, work)) return undefined
       if (lane.behind !== undefined) {
-        if (lane.failed === undefined) lane.behind = Math.min(lane.behind, work.position)
-        else if (lane.failed.id !== work.id) lane.left = Math.min(lane.left ?? work.position, work.position)
-        return Effect.void
+        lane_.leave(lane, work)
+        return undefined
       }
       if (lane.failed !== undefined && !lane.running) {
         // It tries this one alone: where that fails again, the others were read for nothing.
         lane.behind = lane.left
         lane.left = undefined
         catching.delete(work.lane)
-        return start(work, lane)
+        return startOrHold(work, lane, now)
       }
       if (lane.queue.length >= options.depth) {
         lane.behind = work.position
         catching.delete(work.lane)
-        return Effect.void
+        return undefined
       }
-      if (!lane.running) return start(work, lane)
-      lane.queue.push(work)
-      return Effect.void
+      if (!lane.running) return startOrHold(work, lane, now)
+      lane_.take(lane, work)
+      return undefined
     }
-
-    const isHeld = (lane: Lane<A>): boolean => lane.behind !== undefined && lane.retryAt > 0
-    const isWaiting = (lane: Lane<A>): boolean => lane.behind !== undefined && !lane.running
 
     const count = (f: (lane: Lane<A>) => number): number => {
       let sum = 0
@@ -197,7 +210,9 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
     }
 
     return {
-      offer: (work) => Effect.asVoid(Effect.suspend(() => offer(work))),
+      offer,
+      has: (key) => lanes.has(key),
+      full: () => lanes.size >= options.most,
       begin: (now) => {
         let first = Number.POSITIVE_INFINITY
         let last = Number.NEGATIVE_INFINITY
@@ -229,18 +244,35 @@ export const make = <A>(options: Options<A>): Effect.Effect<Lanes<A>, never, Sco
       release: (key) => {
         const lane = lanes.get(key)
         if (lane?.running) lane.released = true
-        if (lane === undefined || !isHeld(lane)) return false
-        lane.retryAt = 0
-        return true
+        let released = lane !== undefined && lane_.release(lane)
+        for (const waiting of waiters.get(key) ?? []) released = lane_.release(waiting) || released
+        waiters.delete(key)
+        return released
       },
       nextTurn: () => {
         let next = Number.POSITIVE_INFINITY
-        for (const lane of lanes.values()) if (isWaiting(lane)) next = Math.min(next, lane.retryAt)
+        for (const lane of lanes.values()) {
+          if (lane.behind !== undefined && !lane.running) next = Math.min(next, lane.retryAt)
+        }
         return next
       },
-      running: () => running,
+      running: () => active.size,
+      runningSince: () => {
+        let since: number | undefined
+        for (const lane of active) since = Math.min(since ?? lane.since, lane.since)
+        return since
+      },
       backlog: () => count((lane) => lane.queue.length),
-      held: () => count((lane) => (isHeld(lane) ? 1 : 0)),
+      held: () => count((lane) => (lane_.isHeld(lane) ? 1 : 0)),
+      pause: () => {
+        paused = true
+      },
+      resume: () => {
+        paused = false
+      },
+      disown: () => {
+        for (const [key, lane] of lanes) if (!lane.running && !options.owns(key)) lanes.delete(key)
+      },
       stop: Effect.suspend(() => {
         stopping = true
         return FiberSet.awaitEmpty(fibers)

@@ -2,7 +2,10 @@ import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import type { Definition } from "../Definition.js"
-import type { CommitOutcome, Encoded, EncodedCommit } from "../ExecutionStore.js"
+import type { CommitOutcome, Encoded, EncodedCommit, Failed } from "../ExecutionStore.js"
+import * as memoryDeadLetters from "./memoryDeadLetters.js"
+import * as memoryDelayed from "./memoryDelayed.js"
+import * as memoryLeases from "./memoryLeases.js"
 import { type ExecutionRow, listedOf, type Tables } from "./memoryTables.js"
 
 const page = <A>(rows: Iterable<A>, limit: number): ReadonlyArray<A> => Array.from(Iterable.take(rows, limit))
@@ -12,15 +15,15 @@ const page = <A>(rows: Iterable<A>, limit: number): ReadonlyArray<A> => Array.fr
  * It is written from what {@link Encoded} says and shares nothing with the SQL, which is held against it.
  */
 export const make = (tables: Tables, traceMax: number): Encoded => {
-  const { definitions, due, executions, outbox, processed, spawns, traces } = tables
+  const { deadLetters, definitions, due, executions, ledger, outbox, spawns, traces } = tables
 
   const settle = (ack: EncodedCommit["ack"]): void => {
     switch (ack?._tag) {
       case "Outbox":
-        outbox.delete(ack.seq)
+        tables.removeOutbox(ack.seq)
         break
       case "Spawn":
-        spawns.delete(ack.seq)
+        tables.removeSpawn(ack.seq)
         break
       case "Timer":
         tables.removeTimer({ executionId: ack.executionId, path: ack.path, fireAt: ack.fireAt })
@@ -46,7 +49,8 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
     // before the timers are armed: a step may arm the very timer that it was fired by
     settle(commit.ack)
     const seqs = commit.emits.map((emit) => tables.addOutbox(emit))
-    if (commit.processed !== undefined) tables.addProcessed(executionId, commit.processed)
+    for (const emit of commit.delayed) tables.delayed.add(emit)
+    if (commit.processed !== undefined) ledger.add(executionId, commit.processed)
     for (const path of commit.cancelled) tables.cancelTimer(executionId, path)
     for (const { fireAt, path } of commit.armed) tables.armTimer({ executionId, path, fireAt })
     for (const spawn of commit.spawns) tables.addSpawn({ parentId: executionId, ...spawn })
@@ -57,19 +61,28 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
   const purge = (id: string, expectedVersion: number): boolean => {
     const stored = executions.get(id)
     if (stored !== undefined && stored.version !== expectedVersion) return false
-    processed.delete(id)
+    ledger.purge(id)
     traces.delete(id)
     for (const timer of tables.timersOf(id)) tables.removeTimer(timer)
+    tables.delayed.removeOf(id)
     for (const row of Array.from(outbox.from())) {
-      if (row.targetId === id) outbox.delete(row.seq)
+      if (row.targetId === id) tables.removeOutbox(row.seq)
     }
     for (const row of Array.from(spawns.from())) {
-      if (row.parentId === id) spawns.delete(row.seq)
+      if (row.parentId === id) tables.removeSpawn(row.seq)
+    }
+    for (const row of Array.from(deadLetters.from())) {
+      if (row.executionId === id) deadLetters.delete(row.id)
     }
     return executions.delete(id)
   }
 
-  const isProcessed = (id: string, eventId: string): boolean => processed.get(id)?.has(eventId) ?? false
+  const withFailures = <Row extends { readonly seq: number }>(
+    _tag: "Outbox" | "Spawn",
+    rows: ReadonlyArray<Row>
+  ): ReadonlyArray<Row & Failed> => rows.map((row) => ({ ...row, failed: tables.failureOf({ _tag, seq: row.seq }) }))
+
+  const isProcessed = (id: string, eventId: string): boolean => ledger.has(id, eventId)
 
   const loadDefinition = (definitionId: string, version: number | undefined): Definition | undefined => {
     const versions = definitions.get(definitionId)
@@ -88,36 +101,48 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
 
     isProcessed: (id, eventId) => Effect.sync(() => isProcessed(id, eventId)),
 
-    list: ({ after, definitionId, limit, rootsOnly, status }) =>
+    list: ({ after, definitionId, limit, parentId, rootsOnly, status }) =>
       Effect.sync(() => {
         const statuses = status === undefined ? undefined : new Set<unknown>(status)
         const matches = (row: ExecutionRow): boolean =>
           (definitionId === undefined || row.definitionId === definitionId) &&
           (statuses === undefined || statuses.has(listedOf(row).status)) &&
-          (!rootsOnly || listedOf(row).parentId === null)
+          (!rootsOnly || listedOf(row).parentId === null) &&
+          (parentId === undefined || listedOf(row).parentId === parentId)
         return page(Iterable.filter(executions.after(after), matches), limit).map((row) => ({
           ...row,
           parts: listedOf(row).parts
         }))
       }),
 
-    enqueue: (emits) => Effect.sync(() => emits.map((emit) => tables.addOutbox(emit))),
+    ...memoryDelayed.make(tables),
 
-    pendingOutbox: (after, limit) => Effect.sync(() => page(outbox.after(after), limit)),
+    ...memoryLeases.make(),
 
-    ackOutbox: (seq) => Effect.sync(() => void outbox.delete(seq)),
+    pendingOutbox: (after, limit) => Effect.sync(() => withFailures("Outbox", page(outbox.after(after), limit))),
 
-    pendingSpawns: (after, limit) => Effect.sync(() => page(spawns.after(after), limit)),
+    ackOutbox: (seq) => Effect.sync(() => void tables.removeOutbox(seq)),
 
-    ackSpawn: (seq) => Effect.sync(() => void spawns.delete(seq)),
+    pendingSpawns: (after, limit) => Effect.sync(() => withFailures("Spawn", page(spawns.after(after), limit))),
+
+    ackSpawn: (seq) => Effect.sync(() => void tables.removeSpawn(seq)),
+
+    isSpawnParent: (parentId) => Effect.sync(() => Iterable.some(spawns.from(), (row) => row.parentId === parentId)),
+
+    dropSpawns: (parentId) =>
+      Effect.sync(() => {
+        for (const row of Array.from(spawns.from())) if (row.parentId === parentId) tables.removeSpawn(row.seq)
+      }),
 
     dueTimers: (now, after, limit) =>
-      Effect.sync(() =>
-        page(
+      Effect.sync(() => {
+        const timers = page(
           Iterable.takeWhile(due.after(after), (timer) => timer.fireAt <= now),
           limit
         )
-      ),
+        const failures = timers.flatMap((timer) => tables.failureOf({ _tag: "Timer", ...timer }) ?? [])
+        return { timers, failures, broken: [] }
+      }),
 
     nextTimer: Effect.sync(() => Option.fromNullable(page(due.from(), 1)[0])),
 
@@ -130,6 +155,8 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
 
     readTrace: (executionId) => Effect.sync(() => traces.get(executionId) ?? []),
 
+    ...memoryDeadLetters.make(tables),
+
     purge: (id, expectedVersion) => Effect.sync(() => purge(id, expectedVersion)),
 
     idsWithPrefix: (prefix) =>
@@ -140,6 +167,18 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
           (row) => row.id
         )
       ),
+
+    markProcessed: (now) => Effect.sync(() => ledger.mark(now)),
+
+    pruneProcessed: (before, after, limit) =>
+      Effect.sync(() => {
+        const kept = new Set<unknown>([
+          ...Iterable.map(outbox.from(), (row) => row.targetId),
+          ...tables.delayed.targets(),
+          ...Iterable.map(deadLetters.from(), (row) => row.executionId)
+        ])
+        return ledger.prune(before, after, limit, kept)
+      }),
 
     publishDefinition: (definition) => Effect.sync(() => tables.addDefinition(definition)),
 

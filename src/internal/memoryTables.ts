@@ -1,9 +1,13 @@
 import * as Either from "effect/Either"
 import * as Order from "effect/Order"
-import type { Timer } from "../Commit.js"
+import type { Ack, Timer } from "../Commit.js"
+import type { Failure } from "../DeadLetter.js"
 import type { Definition } from "../Definition.js"
+import type { EncodedDeadLetter } from "../ExecutionStore.js"
 import { summaryPaths } from "./executionCodec.js"
 import * as json from "./json.js"
+import { Delayed } from "./memoryDelayed.js"
+import { Ledger } from "./memoryLedger.js"
 import { Ordered } from "./ordered.js"
 import { compareUtf8 } from "./prefix.js"
 
@@ -43,6 +47,10 @@ const timerOrder: Order.Order<Timer> = Order.combineAll([
 
 const sign = (n: number): -1 | 0 | 1 => (n < 0 ? -1 : n > 0 ? 1 : 0)
 
+/** Names work: one name for each row, so a timer's time does not count. */
+const nameOf = (work: Ack): string =>
+  JSON.stringify(work._tag === "Timer" ? [work._tag, work.executionId, work.path] : [work._tag, work.seq])
+
 const bySeq = <Row extends { readonly seq: number }>() => new Ordered<number, Row>((row) => row.seq, Order.number)
 
 /**
@@ -52,15 +60,19 @@ const bySeq = <Row extends { readonly seq: number }>() => new Ordered<number, Ro
 export class Tables {
   readonly executions = new Ordered<string, ExecutionRow>((row) => row.id, compareUtf8)
   readonly outbox = bySeq<OutboxRow>()
+  readonly delayed = new Delayed()
   readonly spawns = bySeq<SpawnRow>()
-  readonly processed = new Map<string, Set<string>>()
+  readonly ledger = new Ledger()
   readonly due = new Ordered<Timer, Timer>((timer) => timer, timerOrder)
   readonly traces = new Map<string, ReadonlyArray<TraceRow>>()
   readonly definitions = new Map<string, Ordered<number, Definition>>()
+  readonly deadLetters = new Ordered<number, EncodedDeadLetter>((row) => row.id, Order.number)
 
+  private readonly failures = new Map<string, Failure>()
   private readonly timers = new Map<string, Map<string, Timer>>()
   private lastOutboxSeq = 0
   private lastSpawnSeq = 0
+  private lastDeadLetterId = 0
 
   addOutbox(row: Omit<OutboxRow, "seq">): number {
     this.outbox.set({ seq: ++this.lastOutboxSeq, ...row })
@@ -71,10 +83,39 @@ export class Tables {
     this.spawns.set({ seq: ++this.lastSpawnSeq, ...row })
   }
 
-  addProcessed(executionId: string, eventId: string): void {
-    const events = this.processed.get(executionId)
-    if (events === undefined) this.processed.set(executionId, new Set([eventId]))
-    else events.add(eventId)
+  removeOutbox(seq: number): OutboxRow | undefined {
+    const row = this.outbox.get(seq)
+    this.outbox.delete(seq)
+    this.forget({ _tag: "Outbox", seq })
+    return row
+  }
+
+  removeSpawn(seq: number): SpawnRow | undefined {
+    const row = this.spawns.get(seq)
+    this.spawns.delete(seq)
+    this.forget({ _tag: "Spawn", seq })
+    return row
+  }
+
+  addDeadLetter(row: Omit<EncodedDeadLetter, "id">): void {
+    this.deadLetters.set({ id: ++this.lastDeadLetterId, ...row })
+  }
+
+  /** What is recorded of work that failed before. */
+  failureOf(work: Ack): Failure | undefined {
+    return this.failures.get(nameOf(work))
+  }
+
+  setFailure(failure: Failure): void {
+    this.failures.set(nameOf(failure.work), failure)
+  }
+
+  countFailures(kind: Ack["_tag"]): number {
+    return Array.from(this.failures.values()).filter(({ work }) => work._tag === kind).length
+  }
+
+  private forget(work: Ack): void {
+    this.failures.delete(nameOf(work))
   }
 
   armTimer(timer: Timer): void {
@@ -86,13 +127,18 @@ export class Tables {
   }
 
   cancelTimer(executionId: string, path: string): void {
-    const timer = this.timers.get(executionId)?.get(path)
+    const timer = this.armedAt(executionId, path)
     if (timer !== undefined) this.removeTimer(timer)
+  }
+
+  armedAt(executionId: string, path: string): Timer | undefined {
+    return this.timers.get(executionId)?.get(path)
   }
 
   /** Removes the timer where it is armed for exactly this time. */
   removeTimer(timer: Timer): boolean {
     if (!this.due.delete(timer)) return false
+    this.forget({ _tag: "Timer", ...timer })
     const timers = this.timers.get(timer.executionId)
     timers?.delete(timer.path)
     if (timers?.size === 0) this.timers.delete(timer.executionId)

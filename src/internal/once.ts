@@ -31,8 +31,10 @@ const sentFor = 24 * 60 * 60 * 1000
 
 const maxRemoved = 100
 
+const keyPrefix = "once:"
+
 /** A key, in the order of time; the clocks of machines may differ. */
-const keyOf = (millis: number, token: string): string => `once:${String(millis).padStart(16, "0")}:${token}`
+const keyOf = (millis: number, token: string): string => `${keyPrefix}${String(millis).padStart(16, "0")}:${token}`
 
 const resultOf = (mark: unknown): StatementResult => {
   const [changes, lastRowid] = String(mark).split(" ").map(Number)
@@ -43,15 +45,22 @@ export const make = (driver: SqlDriver, sql: Sql, budget: Duration.Duration): On
   // Keys of writes whose answer came, in the order of time. Later writes remove them.
   const answered: Array<{ readonly key: string; readonly at: number }> = []
 
+  // An answer of a database within the process is never lost, so that nothing is sent twice and no key is ever stored.
+  if (driver.embedded === true) {
+    return (call, build) => {
+      const { after = [], before = [], main } = build(keyPrefix)
+      return Effect.map(
+        driver.transaction(call, [...before, main, ...after]),
+        (results) => results[before.length] ?? { changes: 0, lastRowid: 0 }
+      )
+    }
+  }
+
   return (call, build) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const key = keyOf(now, yield* Ids.next)
       const { after = [], before = [], main } = build(key)
-      if (driver.embedded === true) {
-        const results = yield* driver.transaction(call, [...before, main, ...after])
-        return results[before.length] ?? { changes: 0, lastRowid: 0 }
-      }
       const removed = answered.slice(0, maxRemoved).filter(({ at }) => at <= now - answeredFor)
       answered.splice(0, removed.length)
       const statements = [

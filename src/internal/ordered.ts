@@ -28,6 +28,14 @@ export class Ordered<K, A> {
     return item === undefined ? 1 : this.compare(this.keyOf(item), key)
   }
 
+  get size(): number {
+    return this.items.length
+  }
+
+  last(): A | undefined {
+    return this.items.at(-1)
+  }
+
   get(key: K): A | undefined {
     const index = this.position(key, false)
     return this.compareAt(index, key) === 0 ? this.items[index] : undefined

@@ -1,4 +1,4 @@
-import type { EncodedCommit, EncodedEmit } from "../ExecutionStore.js"
+import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../ExecutionStore.js"
 import type { Param, Statement, StatementResult } from "../SqlDriver.js"
 import type { Sql } from "./sql.js"
 
@@ -28,6 +28,13 @@ export const splitDouble = (value: number): readonly [mantissa: number, exponent
 export const emitsParam = (emits: ReadonlyArray<EncodedEmit>): string =>
   JSON.stringify(emits.map((emit) => [emit.targetId, emit.event]))
 
+/** {@link emitsParam} as parameters of their own, for the texts of few emits. */
+export const fewParams = (emits: ReadonlyArray<EncodedEmit>): ReadonlyArray<Param> =>
+  emits.flatMap((emit) => [emit.targetId, emit.event])
+
+export const delayedParam = (delayed: ReadonlyArray<EncodedDelayed>): string =>
+  JSON.stringify(delayed.map((emit) => [emit.targetId, emit.event, ...splitDouble(emit.dueAt)]))
+
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
   const { executionId: id, version } = commit
   const texts = version === 0 ? sql.first : sql.next
@@ -49,10 +56,16 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
       break
   }
   const emits = commit.emits.length > 0 ? statements.length : -1
-  if (commit.emits.length > 0) add(texts.emits, emitsParam(commit.emits))
+  const few = texts.fewEmits[commit.emits.length - 1]
+  if (few !== undefined) add(few, ...fewParams(commit.emits))
+  else if (commit.emits.length > 0) add(texts.emits, emitsParam(commit.emits))
+  if (commit.delayed.length > 0) add(texts.delayed, delayedParam(commit.delayed))
   if (commit.processed !== undefined) add(texts.processed, id, commit.processed)
   if (commit.cancelled.length > 0) add(texts.cancelTimers, id, JSON.stringify(commit.cancelled))
-  if (commit.armed.length > 0) {
+  const [armed] = commit.armed
+  if (armed !== undefined && commit.armed.length === 1) {
+    add(texts.armTimer, id, armed.path, ...splitDouble(armed.fireAt))
+  } else if (commit.armed.length > 0) {
     add(texts.armTimers, id, JSON.stringify(commit.armed.map((timer) => [timer.path, ...splitDouble(timer.fireAt)])))
   }
   if (commit.spawns.length > 0) {

@@ -20,9 +20,18 @@ export interface Options {
 }
 
 /** The reads of single rows, which can share a request: nobody has to wait for another one's long answer. */
-const small = new Set(["load", "loadForEvent", "isProcessed", "isArmed", "nextTimer", "loadDefinition"])
+const small = new Set(["load", "loadForEvent", "isProcessed", "isArmed", "isSpawning", "nextTimer", "loadDefinition"])
 
-const pages = new Set(["listExecutions", "pendingOutbox", "pendingSpawns", "dueTimers", "readTrace", "idsWithPrefix"])
+const pages = new Set([
+  "listExecutions",
+  "listDeadLetters",
+  "pendingOutbox",
+  "pendingSpawns",
+  "dueTimers",
+  "readTrace",
+  "idsWithPrefix",
+  "stats"
+])
 
 // Beyond 32 commits a group makes its members wait longer than it saves; one large entry in the Raft log holds up the small ones.
 const groupLimits = { maxCommits: 32, maxBytes: 1_000_000 }

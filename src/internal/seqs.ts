@@ -1,53 +1,57 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { Failure } from "../DeadLetter.js"
 import type { Pending, PendingQuery } from "../ExecutionStore.js"
 import type { StoreError } from "../StoreError.js"
+import type { Options } from "../Worker.js"
+import { recorded } from "./failing.js"
 import type { Work } from "./lanes.js"
-import type * as worker from "./worker.js"
+import type * as polling_ from "./polling.js"
+import * as worker from "./worker.js"
 
-/** What the relays have in common: their rows are numbered, and never renumbered. */
-export interface Settings {
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
-  readonly shutdownTimeout?: Duration.DurationInput
-}
-
-const defaultPageSize = 100
-
-/** The settings of a relay for its worker. */
-export const settings = (options: Settings) => {
-  const interval = Duration.decode(options.pollInterval ?? "1 second")
+/** How a relay looks for rows. */
+export const polling = (options: Pick<Options, "pollInterval">): polling_.Options => {
+  const longest = Math.max(1, Duration.toMillis(options.pollInterval ?? "1 second"))
   return {
-    concurrency: options.concurrency ?? 16,
-    depth: options.pageSize ?? defaultPageSize,
-    interval,
+    shortest: Math.max(1, longest / 8),
+    longest,
     // New rows come behind all others. Beginning again finds what an operator repaired or put back.
-    rescanInterval: Duration.max(interval, "1 minute"),
-    shutdownTimeout: options.shutdownTimeout ?? "10 seconds"
+    rescan: Math.max(longest, 60_000)
   }
 }
 
-/** The pages of a numbered table; `describe` gives the lane of a row and its name in the log. */
+const nothing = Number.NEGATIVE_INFINITY
+
+const seqOf = (failure: Failure): number | undefined => (failure.work._tag === "Timer" ? undefined : failure.work.seq)
+
+/** The pages of a numbered table, with the lane of each row and its name in the log. */
 export const pages = <A extends { readonly seq: number }>(
-  options: Settings,
+  options: Pick<Options, "pageSize">,
   read: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
-  describe: (entry: A) => Pick<Work<A>, "lane" | "label">
+  laneOf: (entry: A) => string | null,
+  label: (entry: A) => string,
+  waitsFor?: (entry: A) => string
 ) => {
-  const limit = options.pageSize ?? defaultPageSize
+  const limit = worker.pageSize(options)
+
+  const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
+    lane: laneOf(entry),
+    id: entry.seq,
+    position: entry.seq,
+    label: () => label(entry),
+    item: entry,
+    recorded: recorded(failure),
+    waitsFor: waitsFor?.(entry)
+  })
 
   const toPage = (pending: Pending<A>): worker.Page<A> => {
-    const seqs = [...pending.entries.map((entry) => entry.seq), ...pending.corrupt.map((row) => Number(row.key))]
+    const end = Math.max(pending.entries.at(-1)?.seq ?? nothing, Number(pending.corrupt.at(-1)?.key ?? nothing))
+    const failures = new Map(pending.failures.map((failure) => [seqOf(failure), failure]))
     return {
-      works: pending.entries.map((entry) => ({
-        ...describe(entry),
-        id: String(entry.seq),
-        position: entry.seq,
-        item: entry
-      })),
+      works: pending.entries.map((entry) => toWork(entry, failures.get(entry.seq))),
       corrupt: pending.corrupt,
-      end: seqs.length === 0 ? undefined : Math.max(...seqs),
+      end: end === nothing ? undefined : end,
       next: Option.map(pending.next, (after) => Effect.map(read({ after, limit }), toPage))
     }
   }

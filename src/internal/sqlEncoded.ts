@@ -12,10 +12,12 @@ import { make as makeCommit } from "./commitOutcome.js"
 import * as duration from "./duration.js"
 import { wholeNumber } from "./input.js"
 import { make as makeOnce } from "./once.js"
-import { emitsParam, seqsOf } from "./plan.js"
 import { prefixEnd } from "./prefix.js"
 import { checkPrefix, ddl, schemaVersion } from "./schema.js"
 import { makeSql, type Sql } from "./sql.js"
+import * as sqlDeadLetters from "./sqlDeadLetters.js"
+import * as sqlDelayed from "./sqlDelayed.js"
+import * as sqlLeases from "./sqlLeases.js"
 import { make as makeStore } from "./store.js"
 
 type Row = ReadonlyArray<unknown>
@@ -47,15 +49,22 @@ const definition = (row: Row): Definition => ({
   publishedAt: codec.nullable(codec.finite)(row[4], "published_at")
 })
 
-/** Runs statements that do the same when they are applied again, until they certainly were. */
+/**
+ * Runs statements that do the same when they are applied again, until they certainly were. Gives how many rows they changed, as far as the
+ * last answer tells.
+ */
 const repeat = (
   driver: SqlDriver,
   call: Call,
   statements: ReadonlyArray<Statement>,
   budget: Duration.Duration
-): Effect.Effect<void, StoreUnavailable | StoreRejected> => {
-  const send = Effect.as(driver.transaction(call, statements), Option.some(undefined))
-  return Effect.asVoid(ambiguity.run<undefined>({ send, look: Effect.succeed(ambiguity.open) }, budget))
+): Effect.Effect<number, StoreUnavailable | StoreRejected> => {
+  const send = Effect.map(driver.transaction(call, statements), (results) =>
+    Option.some(results.reduce((sum, { changes }) => sum + changes, 0))
+  )
+  return Effect.map(ambiguity.run({ send, look: Effect.succeed(ambiguity.open) }, budget), ({ outcome }) =>
+    Option.getOrElse(outcome, () => 0)
+  )
 }
 
 const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Duration.Duration): Encoded => {
@@ -65,7 +74,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     Effect.map(query(call, sql, ...params), (rows) => Option.fromNullable(rows[0]))
   /** A write that does the same when it is applied again. */
   const write = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
-    repeat(driver, call, [{ sql, params }], budget)
+    Effect.asVoid(repeat(driver, call, [{ sql, params }], budget))
 
   return {
     load: (id) =>
@@ -85,51 +94,65 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     isProcessed: (id, eventId) =>
       Effect.map(first({ operation: "isProcessed", executionId: id }, sql.isProcessed, id, eventId), Option.isSome),
 
-    list: ({ after = "", definitionId, limit, rootsOnly, status = [] }) => {
-      const page = sql.list({ definitionId, status, rootsOnly, after, limit })
-      return Effect.map(driver.query({ operation: "listExecutions" }, page), (rows) =>
+    list: ({ after = "", definitionId, limit, parentId, rootsOnly, status = [] }) => {
+      const page = sql.list({ definitionId, status, rootsOnly, parentId, after, limit })
+      // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.
+      const operation = parentId === undefined ? "listExecutions" : "listChildren"
+      return Effect.map(driver.query({ operation }, page), (rows) =>
         rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
       )
     },
 
-    enqueue: (emits) =>
-      Effect.map(
-        once({ operation: "enqueue" }, (key) => ({ main: { sql: sql.enqueue, params: [emitsParam(emits), key] } })),
-        seqsOf
-      ),
+    ...sqlDelayed.make(driver, sql, once),
+
+    ...sqlLeases.make(driver, sql, (call, statements) => repeat(driver, call, statements, budget)),
 
     pendingOutbox: (after, limit) =>
       Effect.map(query({ operation: "pendingOutbox" }, sql.pendingOutbox, after ?? 0, limit), (rows) =>
-        rows.map(([seq, targetId, event]) => ({ seq: Number(seq), targetId, event }))
+        rows.map(([seq, targetId, event, ...failure]) => ({
+          seq: Number(seq),
+          targetId,
+          event,
+          failed: sqlDeadLetters.failed(failure)
+        }))
       ),
 
     ackOutbox: (seq) => write({ operation: "ackOutbox" }, sql.ackOutbox, seq),
 
     pendingSpawns: (after, limit) =>
       Effect.map(query({ operation: "pendingSpawns" }, sql.pendingSpawns, after ?? 0, limit), (rows) =>
-        rows.map(([seq, parentId, childId, rootPath, context]) => ({
+        rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
           seq: Number(seq),
           parentId,
           childId,
           rootPath,
-          context
+          context,
+          failed: sqlDeadLetters.failed(failure)
         }))
       ),
 
     ackSpawn: (seq) => write({ operation: "ackSpawn" }, sql.ackSpawn, seq),
 
+    isSpawnParent: (parentId) =>
+      Effect.map(
+        first({ operation: "isSpawnParent", executionId: parentId }, sql.isSpawnParent, parentId),
+        Option.isSome
+      ),
+
+    dropSpawns: (parentId) =>
+      Effect.asVoid(
+        once({ operation: "dropSpawns", executionId: parentId }, (key) => ({
+          main: { sql: sql.dropSpawns, params: [parentId, key] }
+        }))
+      ),
+
     dueTimers: (now, after, limit) => {
       const call = { operation: "dueTimers" }
       const rows =
         after === undefined
-          ? query(call, sql.dueTimers, now, limit)
+          ? query(call, sql.dueTimers, now, limit, limit)
           : query(call, sql.dueTimersAfter, now, after.fireAt, after.executionId, after.path, limit)
-      return Effect.gen(function* () {
-        const [corrupt, timers] = yield* Effect.partition(yield* rows, (row) => decodeRow(call, "timers", row, timer))
-        // A sweep must go on with the timers of others.
-        yield* Effect.forEach(corrupt, (corrupt) => Effect.logWarning(corrupt.message), { discard: true })
-        return timers
-      })
+      return Effect.map(rows, sqlDeadLetters.dueTimers)
     },
 
     nextTimer: Effect.gen(function* () {
@@ -149,6 +172,8 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
         (result) => result.changes === 1
       ),
 
+    ...sqlDeadLetters.make(driver, sql, once, write),
+
     appendTrace: (executionId, entry) => {
       const trim = { sql: sql.trimTrace, params: [executionId, executionId, traceMax] }
       return Effect.asVoid(
@@ -165,7 +190,15 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
       ),
 
     purge: (id, expectedVersion) => {
-      const sweeps = [sql.purgeProcessed, sql.purgeTrace, sql.purgeTimers, sql.purgeOutbox, sql.purgeSpawns]
+      const sweeps = [
+        sql.purgeProcessed,
+        sql.purgeTrace,
+        sql.purgeTimers,
+        sql.purgeOutbox,
+        sql.purgeDelayed,
+        sql.purgeSpawns,
+        sql.purgeDeadLetters
+      ]
       return Effect.map(
         once({ operation: "purge", executionId: id }, (key) => ({
           before: sweeps.map((sql) => ({ sql, params: [id, id, expectedVersion, key] })),
@@ -181,6 +214,26 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
       const rows = end === undefined ? query(call, sql.ids, prefix) : query(call, sql.idsBelow, prefix, end)
       return Effect.map(rows, (rows) => rows.flatMap(([id]) => (typeof id === "string" ? [id] : [])))
     },
+
+    markProcessed: (now) =>
+      Effect.asVoid(
+        once({ operation: "markProcessed" }, (key) => ({ main: { sql: sql.markProcessed, params: [now, key] } }))
+      ),
+
+    pruneProcessed: (before, after = 0, limit) =>
+      Effect.gen(function* () {
+        const call = { operation: "pruneProcessed" }
+        const old = yield* query(call, sql.oldProcessed, after, before, limit)
+        const last = Number(old.at(-1)?.[0] ?? 0)
+        if (old.length === 0) return { removed: 0, next: undefined }
+        const removed = yield* repeat(
+          driver,
+          call,
+          [{ sql: sql.pruneProcessed, params: [after, last, before] }],
+          budget
+        )
+        return { removed, next: old.length < limit ? undefined : last }
+      }),
 
     publishDefinition: ({ definitionId, digest, publishedAt, source, version }) =>
       write(
@@ -210,33 +263,39 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
 const refuseOpen = (reason: "invalid-input" | "schema", path: string, detail: string): StoreRejected =>
   new StoreRejected({ operation: "open", reason, path, detail })
 
-/** Makes what is missing of the schema; a database that has it all is only read, so that opening it waits for no writer. */
+/**
+ * Makes what is missing of the schema, also in a database of an earlier version, to which later ones only add. A database that has it all is
+ * only read, so that opening it waits for no writer.
+ */
 const openSchema = (driver: SqlDriver, sql: Sql, prefix: string, createSchema: boolean, budget: Duration.Duration) =>
   Effect.gen(function* () {
     const call = { operation: "open" }
     const read = Effect.map(driver.query(call, { sql: sql.schemaVersion, params: [] }), (rows) => rows[0]?.[0])
-    const missing = createSchema
-      ? Effect.zipRight(
-          repeat(
-            driver,
-            call,
-            ddl(prefix).map((sql) => ({ sql, params: [] })),
-            budget
-          ),
-          read
-        )
-      : Effect.fail(refuseOpen("schema", "createSchema", "the tables are missing and are not to be created"))
     // Whether the tables are there shows only in asking: rqlite and libSQL have no other way in common.
     const stored = yield* Effect.catchIf(
       read,
       (error) => error._tag === "StoreRejected" && error.reason === "sql",
-      () => missing
+      () => Effect.succeed(undefined)
     )
-    const version = stored === undefined ? yield* missing : stored
-    if (version !== String(schemaVersion)) {
+    const expect = (version: unknown) => {
       const detail = `the database's schema has version ${String(version)}, this library knows version ${schemaVersion}`
-      return yield* refuseOpen("schema", "schema_version", detail)
+      return version === String(schemaVersion) ? Effect.void : refuseOpen("schema", "schema_version", detail)
     }
+    const earlier = Number(stored) >= 1 && Number(stored) < schemaVersion
+    if (stored !== undefined && !earlier) return yield* expect(stored)
+    if (!createSchema) {
+      const detail = earlier
+        ? `the schema has version ${String(stored)} and is to be left as it is: run the statements of SqlDriver.schema, which add what version ${schemaVersion} has`
+        : "the tables are missing and are not to be created"
+      return yield* refuseOpen("schema", "createSchema", detail)
+    }
+    yield* repeat(
+      driver,
+      call,
+      ddl(prefix).map((sql) => ({ sql, params: [] })),
+      budget
+    )
+    yield* Effect.flatMap(read, expect)
   })
 
 /** @internal */

@@ -2,33 +2,40 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import type { OutboxEntry, SpawnEntry, TimerOp, TraceEntry } from "../Commit.js"
+import type { TimerOp, TraceEntry } from "../Commit.js"
 import type { Execution, ExecutionSummary } from "../Execution.js"
-import type {
-  Encoded,
-  EncodedExecution,
-  EncodedSummary,
-  ExecutionStore,
-  Notice,
-  Options,
-  Pending,
-  PendingQuery
-} from "../ExecutionStore.js"
+import type { Encoded, EncodedExecution, EncodedSummary, ExecutionStore, Notice, Options } from "../ExecutionStore.js"
 import * as Ids from "../Ids.js"
-import { StoreConflict, StoreCorrupt, type StoreError, type StoreRejected, StoreUnavailable } from "../StoreError.js"
+import {
+  StoreConflict,
+  type StoreCorrupt,
+  type StoreError,
+  type StoreRejected,
+  StoreUnavailable
+} from "../StoreError.js"
 import * as codec from "./codec.js"
 import { traceStep } from "./commitCodec.js"
 import * as cursors from "./cursor.js"
-import { encodeCommit, encodeEmits } from "./encodeCommit.js"
-import { event } from "./eventCodec.js"
+import { encodeCommit } from "./encodeCommit.js"
 import * as executionCodec from "./executionCodec.js"
 import * as input from "./input.js"
+import { instrumented } from "./instrumented.js"
 import * as json from "./json.js"
-
-const maxPage = 1000
-const defaultPage = 100
+import * as rows from "./rows.js"
+import * as storeDeadLetters from "./storeDeadLetters.js"
+import * as storeEmits from "./storeEmits.js"
+import { earliest, noticeOf } from "./storeEmits.js"
+import * as storeLeases from "./storeLeases.js"
+import * as storeWork from "./storeWork.js"
+import { defaultPage, maxPage } from "./storeWork.js"
+import * as traceContext from "./traceContext.js"
 
 const seconds: Effect.Effect<number> = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
+
+/** What a commit needs of the moment at which it is made. */
+const moment = Effect.flatMap(seconds, (now) =>
+  Effect.flatMap(Ids.next, (token) => Effect.map(traceContext.current, (traceparent) => ({ now, token, traceparent })))
+)
 
 const stamp = (execution: Execution, now: number): Execution => ({
   ...execution,
@@ -38,53 +45,16 @@ const stamp = (execution: Execution, now: number): Execution => ({
   finishedAt: execution.status === "DONE" || execution.status === "CANCELLED" ? (execution.finishedAt ?? now) : null
 })
 
-const earliest = (ops: ReadonlyArray<TimerOp>): Option.Option<number> =>
-  ops.reduce(
-    (least, op) =>
-      op._tag === "Cancel" || Option.exists(least, (time) => time <= op.fireAt) ? least : Option.some(op.fireAt),
-    Option.none<number>()
-  )
-
-/** Decodes one stored row; what is thrown or refused on the way becomes the error that names the row. */
-const decodeRow = <A>(operation: string, table: string, key: string, decode: () => A): Either.Either<A, StoreCorrupt> =>
-  Either.try({
-    try: decode,
-    catch: (cause) =>
-      new StoreCorrupt({
-        operation,
-        table,
-        key,
-        problem:
-          cause instanceof codec.Invalid
-            ? codec.describe(cause)
-            : `not JSON: ${cause instanceof Error ? cause.message : String(cause)}`
-      })
-  })
-
-const text = (u: unknown, column: string): string => codec.string(u, column)
-
-const freeData = (u: unknown, column: string): Execution["context"] =>
-  codec.object(json.parsePython(text(u, column)), column)
-
-/** Sorts the rows of a page into those that decode and those that do not. */
-const partition = <Row, A>(rows: ReadonlyArray<Row>, decode: (row: Row) => Either.Either<A, StoreCorrupt>) => {
-  const entries: Array<A> = []
-  const corrupt: Array<StoreCorrupt> = []
-  for (const row of rows) {
-    const decoded = decode(row)
-    if (Either.isRight(decoded)) entries.push(decoded.right)
-    else corrupt.push(decoded.left)
-  }
-  return { entries, corrupt }
-}
+const armedFor = (ops: ReadonlyArray<TimerOp>): Option.Option<number> =>
+  earliest(ops.flatMap((op) => (op._tag === "Schedule" ? [op.fireAt] : [])))
 
 const decodeExecution = (
   operation: string,
   id: string,
   row: EncodedExecution
 ): Either.Either<Execution, StoreCorrupt> =>
-  decodeRow(operation, "executions", id, () => {
-    const execution = executionCodec.execution.decode(json.parse(text(row.data, "data")), "")
+  rows.decode({ operation, table: "executions", key: id }, () => {
+    const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
     if (execution.id !== id) throw new codec.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
     // A commit of it could never succeed: the swap compares the column.
     if (execution.version !== row.version) {
@@ -96,9 +66,9 @@ const decodeExecution = (
 const decodeSummary =
   (operation: string) =>
   (row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
-    decodeRow(operation, "executions", String(row.id), () => {
+    rows.decode({ operation, table: "executions", key: String(row.id) }, () => {
       if (row.parts === null) throw new codec.Invalid("data", "not a JSON object")
-      const parts = codec.array((part) => part)(json.parse(text(row.parts, "data")), "data")
+      const parts = codec.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
       return executionCodec.summary(row.id, row.definitionId, row.version, parts)
     })
 
@@ -111,7 +81,9 @@ const afterWrite = ({ operation }: input.Call, error: StoreError): StoreError =>
 }
 
 /** @internal */
-export const make = (encoded: Encoded, options: Options = {}): ExecutionStore => {
+export const make = (encoded: Encoded, options: Options = {}): ExecutionStore => instrumented(bare(encoded, options))
+
+const bare = (encoded: Encoded, options: Options): ExecutionStore => {
   const checks = input.makeChecks(options.maxIdBytes ?? 1024)
 
   const checkIds = (call: input.Call, ids: { readonly [path: string]: string }): Effect.Effect<void, StoreRejected> => {
@@ -130,45 +102,28 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
     for (const listener of listeners) listener(notice)
   }
 
+  // Commits and loads are put together by hand: a generator costs as much as what it runs here.
   const commit: ExecutionStore["commit"] = (execution, commit = {}) =>
-    Effect.gen(function* () {
-      const after = stamp(execution, yield* seconds)
+    Effect.flatMap(moment, ({ now, token, traceparent }) => {
+      const after = stamp(execution, now)
       const call = { operation: "commit", executionId: execution.id }
-      const outcome = yield* encoded.commit(
-        yield* encodeCommit(call, checks, execution, after, commit, yield* Ids.next)
-      )
-      if (outcome._tag === "Conflict") {
-        return yield* new StoreConflict({
-          executionId: execution.id,
-          expected: execution.version,
-          found: outcome.found
+      const encoding = encodeCommit(call, checks, execution, after, commit, token, { now, traceparent })
+      if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
+      return Effect.flatMap(encoded.commit(encoding.right), (outcome) => {
+        if (outcome._tag === "Conflict") {
+          const { found } = outcome
+          return Effect.fail(new StoreConflict({ executionId: execution.id, expected: execution.version, found }))
+        }
+        const committed = { execution: after, seqs: outcome.seqs }
+        notify({
+          committed: Option.some(committed),
+          ...noticeOf(encoding.right),
+          spawns: commit.spawns?.length ?? 0,
+          nextTimer: armedFor(commit.timers ?? []),
+          ...(commit.cause === undefined ? undefined : { cause: commit.cause })
         })
-      }
-      const committed = { execution: after, seqs: outcome.seqs }
-      notify({
-        committed: Option.some(committed),
-        emits: commit.emits?.length ?? 0,
-        spawns: commit.spawns?.length ?? 0,
-        nextTimer: earliest(commit.timers ?? [])
+        return Effect.succeed(committed)
       })
-      return committed
-    })
-
-  // One row more is read than asked for: it tells whether there is a next page.
-  const pending = <Row extends { readonly seq: number }, A>(
-    operation: string,
-    query: PendingQuery,
-    read: (after: number | undefined, limit: number) => Effect.Effect<ReadonlyArray<Row>, StoreError>,
-    decode: (row: Row) => Either.Either<A, StoreCorrupt>
-  ): Effect.Effect<Pending<A>, StoreError> =>
-    Effect.gen(function* () {
-      const limit = query.limit ?? defaultPage
-      yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
-      if (query.after !== undefined) yield* checkWhole({ operation }, "after", query.after, 0)
-      const rows = yield* read(query.after, limit + 1)
-      const page = rows.slice(0, limit)
-      const next = rows.length > limit ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
-      return { ...partition(page, decode), next }
     })
 
   const ack = (operation: string, seq: number, remove: (seq: number) => Effect.Effect<void, StoreError>) =>
@@ -176,30 +131,45 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
 
   return {
     load: (id) =>
-      Effect.gen(function* () {
-        yield* checkIds({ operation: "load", executionId: id }, { id })
-        const row = yield* encoded.load(id)
-        return Option.isNone(row) ? Option.none() : Option.some(yield* decodeExecution("load", id, row.value))
-      }),
+      Effect.zipRight(
+        checkIds({ operation: "load", executionId: id }, { id }),
+        Effect.flatMap(encoded.load(id), (row) =>
+          Option.isNone(row) ? Effect.succeedNone : Either.map(decodeExecution("load", id, row.value), Option.some)
+        )
+      ),
 
     loadForEvent: (id, eventId) =>
-      Effect.gen(function* () {
-        yield* checkIds({ operation: "loadForEvent", executionId: id }, { id, eventId })
-        const row = yield* encoded.loadForEvent(id, eventId)
-        if (Option.isNone(row)) return { execution: Option.none(), processed: false }
-        const execution = yield* decodeExecution("loadForEvent", id, row.value)
-        return { execution: Option.some(execution), processed: row.value.processed }
-      }),
+      Effect.zipRight(
+        input.catching({ operation: "loadForEvent", executionId: id }, () => {
+          input.demand("id", checks.id(id))
+          input.demand("eventId", checks.eventId(eventId))
+        }),
+        Effect.flatMap(encoded.loadForEvent(id, eventId), (row) =>
+          Option.isNone(row)
+            ? Effect.succeed({ execution: Option.none(), processed: false })
+            : Either.map(decodeExecution("loadForEvent", id, row.value), (execution) => ({
+                execution: Option.some(execution),
+                processed: row.value.processed
+              }))
+        )
+      ),
+
+    ...storeWork.make(encoded, checks),
+    ...storeDeadLetters.make(encoded, checks, notify),
+    ...storeEmits.make(encoded, checks, notify),
+    ...storeLeases.make(encoded),
 
     commit,
 
     save: (execution) => Effect.map(commit(execution), (committed) => committed.execution),
 
     isProcessed: (id, eventId) =>
-      Effect.zipRight(
-        checkIds({ operation: "isProcessed", executionId: id }, { id, eventId }),
-        encoded.isProcessed(id, eventId)
-      ),
+      Effect.gen(function* () {
+        const call = { operation: "isProcessed", executionId: id }
+        yield* checkIds(call, { id })
+        yield* input.refuse(call, "eventId", checks.eventId(eventId))
+        return yield* encoded.isProcessed(id, eventId)
+      }),
 
     listExecutions: (query = {}) =>
       Effect.gen(function* () {
@@ -207,6 +177,7 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
         const limit = query.limit ?? defaultPage
         yield* checkWhole(call, "limit", limit, 1, maxPage)
         if (query.definitionId !== undefined) yield* checkIds(call, { definitionId: query.definitionId })
+        if (query.parentId !== undefined) yield* checkIds(call, { parentId: query.parentId })
         const status = query.status === undefined ? undefined : Array.from(new Set(query.status))
         for (const name of status ?? []) {
           if (executionCodec.statuses.includes(name)) continue
@@ -216,76 +187,40 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
         if (query.cursor !== undefined && after === undefined) {
           return yield* input.rejected(call, "cursor", "is not a cursor that a page gave")
         }
-        const rows =
+        const found =
           status?.length === 0
             ? []
             : yield* encoded.list({
                 definitionId: query.definitionId,
                 status,
                 rootsOnly: query.rootsOnly ?? false,
+                parentId: query.parentId,
                 after,
                 limit: limit + 1
               })
-        const page = rows.slice(0, limit)
-        const { entries, corrupt } = partition(page, decodeSummary(call.operation))
-        const last = rows.length > limit ? page.at(-1)?.id : undefined
+        const page = found.slice(0, limit)
+        const { entries, corrupt } = rows.partition(page, decodeSummary(call.operation))
+        const last = found.length > limit ? page.at(-1)?.id : undefined
         // What is no text comes behind all texts, where a page can end but not begin.
         const nextCursor = typeof last === "string" ? Option.some(cursors.encode(last)) : Option.none()
         return { items: entries, corrupt, nextCursor }
       }),
 
-    enqueue: (emits) =>
-      Effect.gen(function* () {
-        const encodedEmits = yield* encodeEmits({ operation: "enqueue" }, checks, emits)
-        if (encodedEmits.length === 0) return []
-        const seqs = yield* encoded.enqueue(encodedEmits)
-        notify({ committed: Option.none(), emits: seqs.length, spawns: 0, nextTimer: Option.none() })
-        return seqs
-      }),
-
-    pendingOutbox: (query = {}) =>
-      pending("pendingOutbox", query, encoded.pendingOutbox, (row) =>
-        decodeRow(
-          "pendingOutbox",
-          "outbox",
-          String(row.seq),
-          (): OutboxEntry => ({
-            seq: row.seq,
-            targetId: codec.nullable(codec.string)(row.targetId, "target_id"),
-            event: event.decode(json.parse(text(row.event, "event")), "event")
-          })
-        )
-      ),
-
     ackOutbox: (seq) => ack("ackOutbox", seq, encoded.ackOutbox),
-
-    pendingSpawns: (query = {}) =>
-      pending("pendingSpawns", query, encoded.pendingSpawns, (row) =>
-        decodeRow(
-          "pendingSpawns",
-          "spawns",
-          String(row.seq),
-          (): SpawnEntry => ({
-            seq: row.seq,
-            parentId: text(row.parentId, "parent_id"),
-            childId: text(row.childId, "child_id"),
-            rootPath: text(row.rootPath, "root_path"),
-            context: freeData(row.context, "context")
-          })
-        )
-      ),
 
     ackSpawn: (seq) => ack("ackSpawn", seq, encoded.ackSpawn),
 
-    dueTimers: (now, query = {}) =>
-      Effect.gen(function* () {
-        const call = { operation: "dueTimers" }
-        const limit = query.limit ?? defaultPage
-        yield* checkWhole(call, "limit", limit, 1, maxPage)
-        yield* input.refuse(call, "now", input.finite(now))
-        if (query.after !== undefined) yield* input.timer(call, checks, query.after, "after")
-        return yield* encoded.dueTimers(now, query.after, limit)
-      }),
+    isSpawnParent: (parentId) =>
+      Effect.zipRight(
+        checkIds({ operation: "isSpawnParent", executionId: parentId }, { parentId }),
+        encoded.isSpawnParent(parentId)
+      ),
+
+    dropSpawns: (parentId) =>
+      Effect.zipRight(
+        checkIds({ operation: "dropSpawns", executionId: parentId }, { parentId }),
+        encoded.dropSpawns(parentId)
+      ),
 
     nextTimer: encoded.nextTimer,
 
@@ -312,14 +247,12 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
     readTrace: (executionId) =>
       Effect.gen(function* () {
         yield* checkIds({ operation: "readTrace", executionId }, { executionId })
-        const rows = yield* encoded.readTrace(executionId)
-        return partition(rows, (row) =>
-          decodeRow(
-            "readTrace",
-            "trace",
-            `${executionId} ${row.index}`,
+        const steps = yield* encoded.readTrace(executionId)
+        return rows.partition(steps, (row) =>
+          rows.decode(
+            { operation: "readTrace", table: "trace", key: `${executionId} ${row.index}` },
             (): TraceEntry => ({
-              ...traceStep.decode(json.parsePython(text(row.entry, "entry")), "entry"),
+              ...traceStep.decode(json.parsePython(rows.text(row.entry, "entry")), "entry"),
               index: row.index
             })
           )
@@ -339,6 +272,18 @@ export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
         input.refuse({ operation: "idsWithPrefix" }, "prefix", checks.text(prefix)),
         encoded.idsWithPrefix(prefix)
       ),
+
+    markProcessed: Effect.flatMap(seconds, encoded.markProcessed),
+
+    pruneProcessed: (before, { after, limit = defaultPage } = {}) =>
+      Effect.gen(function* () {
+        const call = { operation: "pruneProcessed" }
+        yield* input.refuse(call, "before", input.finite(before))
+        yield* checkWhole(call, "limit", limit, 1, maxPage)
+        if (after !== undefined) yield* checkWhole(call, "after", after, 0)
+        const { next, removed } = yield* encoded.pruneProcessed(before, after, limit)
+        return { removed, next: Option.fromNullable(next) }
+      }),
 
     publishDefinition: (definition) =>
       Effect.gen(function* () {

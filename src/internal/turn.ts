@@ -7,12 +7,21 @@ const schedule: (task: () => void) => unknown =
   typeof globalThis.setImmediate === "function" ? globalThis.setImmediate : (task) => setTimeout(task, 0)
 
 /**
- * Waits for a turn of the event loop where it has had none for a while, and otherwise not at all.
+ * - `wait`: waits for a turn of the event loop where it has had none for a while, and otherwise not at all.
+ * - `take`: the same for who cannot wait: false where it would have to.
+ */
+export interface Turn {
+  readonly wait: Effect.Effect<void>
+  readonly take: () => boolean
+}
+
+/**
+ * Lets the event loop have its turns.
  *
  * A synchronous database and Effect's microtasks keep each other busy: without this, a loop of commits stops everything else in the process
  * for seconds. How long that has been is a matter of the process and not of the application's `Clock`.
  */
-export const make = (): Effect.Effect<void> => {
+export const make = (): Turn => {
   let since = 0
   let waiting: Array<() => void> | undefined
 
@@ -22,18 +31,22 @@ export const make = (): Effect.Effect<void> => {
     for (const resume of waited) resume()
   }
 
-  return Effect.suspend(() => {
-    if (waiting === undefined) {
-      waiting = []
-      since = performance.now()
-      schedule(turned)
-      return Effect.void
-    }
-    if (performance.now() - since < patience) return Effect.void
-    return Effect.async<void>((resume) => {
-      const go = () => resume(Effect.void)
-      if (waiting === undefined) go()
-      else waiting.push(go)
-    })
-  })
+  const take = (): boolean => {
+    if (waiting !== undefined) return performance.now() - since < patience
+    waiting = []
+    since = performance.now()
+    schedule(turned)
+    return true
+  }
+
+  const wait = Effect.suspend(() =>
+    take()
+      ? Effect.void
+      : Effect.async<void>((resume) => {
+          const go = () => resume(Effect.void)
+          if (waiting === undefined) go()
+          else waiting.push(go)
+        })
+  )
+  return { take, wait }
 }

@@ -1,20 +1,22 @@
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import type { Ack } from "../Commit.js"
 import { ExecutionStore, type Notice } from "../ExecutionStore.js"
 import type { StoreCorrupt, StoreError } from "../StoreError.js"
-import type { Health, Worker } from "../Worker.js"
+import type { Health, Options as Settings, Worker } from "../Worker.js"
+import * as alarm_ from "./alarm.js"
 import * as breath from "./breath.js"
-import * as captured from "./captured.js"
+import * as deliveryTelemetry from "./deliveryTelemetry.js"
+import * as failing from "./failing.js"
 import * as lanes_ from "./lanes.js"
+import * as outage from "./outage.js"
+import * as polling from "./polling.js"
+import { defaultPolicy } from "./retry.js"
+import * as supervised from "./supervised.js"
+import type { Verdict } from "./verdict.js"
 
 /** Rows of the store, in the order of their positions. `end` is the position that the page reaches, none where it is empty. */
 export interface Page<A> {
@@ -28,45 +30,34 @@ export interface Page<A> {
 
 export interface Options<A> {
   readonly module: string
-  readonly concurrency: number
-  /** How many rows of one lane are held in memory. */
-  readonly depth: number
-  /** How long it sleeps at most, and how long a lane is held back whose work failed. */
-  readonly interval: Duration.DurationInput
-  /** How often it begins from the first row again, beside going on from where it was. */
-  readonly rescanInterval: Duration.DurationInput
-  readonly shutdownTimeout: Duration.DurationInput
+  readonly settings: Omit<Settings, "pollInterval">
+  readonly polling: polling.Options
   /** The first page of the rows at this position and behind it. */
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
   /** What a write of this process means for the worker: when to look, in milliseconds since the epoch, and from which position. */
   readonly noticed: (notice: Notice) => { readonly at: number; readonly position: number } | undefined
-  readonly run: (item: A) => Effect.Effect<unknown, unknown>
+  readonly run: (item: A, attempt: number) => Effect.Effect<unknown, unknown>
+  /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
+  readonly spanName: string
+  readonly described: (item: A) => deliveryTelemetry.Described
+  readonly ackOf: (item: A) => Ack
+  /** Removes the row. */
+  readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
+  /** How many lanes are held in memory. */
+  readonly mostLanes?: number
+  /** What is to become of work that failed. */
+  readonly judge: (item: A, cause: Cause.Cause<unknown>) => Verdict
 }
 
 const beginning = Number.NEGATIVE_INFINITY
 const never = Number.POSITIVE_INFINITY
-const longestSleep = 2 ** 31 - 1
-const longestMemory = 10_000
+const defaultPageSize = 100
+const defaultMaxAttempts = 20
+// So many lanes fail only where something behind all of them does. What more would come waits in the store.
+const defaultMostLanes = 100_000
 
-// Capped, so that a store that comes back is found soon enough.
-const backoff = Schedule.exponential("200 millis", 1.5).pipe(
-  Schedule.union(Schedule.spaced("30 seconds")),
-  Schedule.jittered
-)
-
-/** Tries again until an outage is over. What a store refuses, it refuses for good. */
-export const sitOut = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
-  Effect.retry(effect, { schedule: backoff, while: (error) => error._tag !== "StoreRejected" })
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error && error.message !== "" ? error.message : Inspectable.toStringUnknown(error, 0)
-
-/** What went wrong, on one line. */
-export const describe = (cause: Cause.Cause<unknown>): string =>
-  Option.match(Cause.failureOption(cause), {
-    onNone: () => (Cause.isInterruptedOnly(cause) ? "it was interrupted" : `defect: ${messageOf(Cause.squash(cause))}`),
-    onSome: messageOf
-  })
+/** How many rows of a lane are held in memory, and a page has. */
+export const pageSize = (settings: Pick<Settings, "pageSize">): number => settings.pageSize ?? defaultPageSize
 
 /**
  * A worker: reads rows from the store and runs them in their lanes, woken by writes of this process, by the next row's time, or else by
@@ -75,131 +66,166 @@ export const describe = (cause: Cause.Cause<unknown>): string =>
 export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const interval = Math.max(1, Duration.toMillis(options.interval))
-    const rescanInterval = Math.max(1, Duration.toMillis(options.rescanInterval))
-    const began = yield* Clock.currentTimeMillis
-    const fatal = yield* Deferred.make<never, StoreError>()
+    const { settings } = options
+    const { shards } = settings
+    const owns = shards?.owns ?? (() => true)
     const breathe = breath.make()
-    const wake = yield* Effect.makeLatch(false)
-    const quiet = yield* Effect.makeLatch(false)
+    const alarm = yield* alarm_.make(() => lanes.running() > 0)
+    const poll = polling.make(options.polling)
+    const telemetry = deliveryTelemetry.make(options.module, options.spanName)
 
     let lastRun: Health["lastRun"] = Option.none()
     let lastError: Health["lastError"] = Option.none()
+    let deadLetters = 0
+    let paused = false
     // Everything before it was read and is done, or in a lane, or left behind by one.
     let frontier = beginning
     let rewind = never
-    let rescanAt = beginning
-    // While it does not sleep there is nobody to wake: it looks at `alarm` before it sleeps.
-    let asleep = false
-    let wakeAt = never
-    let alarm = never
     let hurry = false
-    let outage: string | undefined
-    const reported = new Set<string>()
-
-    const poke = (at: number): void => {
-      alarm = Math.min(alarm, at)
-      if (!asleep || alarm >= wakeAt) return
-      asleep = false
-      quiet.unsafeClose()
-      wake.unsafeOpen()
-    }
+    // Whether there are rows that found no place in memory.
+    let crowded = false
 
     const report = (message: string) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         lastError = Option.some({ time: now / 1000, message })
       })
+    const watched = outage.watched(report)
+    const buried = () => {
+      deadLetters++
+    }
 
-    const failed = (work: lanes_.Work<A>, cause: Cause.Cause<unknown>, known: string | undefined) =>
-      Effect.gen(function* () {
-        const message = `${work.label} failed and is tried again later: ${describe(cause)}`
-        yield* report(message)
-        if (message !== known) yield* Effect.logWarning(message, cause)
-        return message
-      })
+    const annotated = <B>({ item }: lanes_.Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
+      Effect.annotateLogs(effect, options.described(item).annotations)
+    const failed = failing.make({
+      store,
+      retry: settings.retry ?? defaultPolicy,
+      maxAttempts: settings.maxAttempts ?? defaultMaxAttempts,
+      ackOf: options.ackOf,
+      judge: options.judge,
+      remove: options.remove,
+      report,
+      buried,
+      settled: telemetry.settled
+    })
 
     const lanes = yield* lanes_.make<A>({
-      concurrency: options.concurrency,
-      depth: options.depth,
-      run: (item) => Effect.zipRight(breathe, options.run(item)),
-      // At the same times for all, so that one reading serves many.
-      retryAt: (now) => began + (Math.floor((now - began) / interval) + 1) * interval,
-      failed,
-      recovered: (work) => Effect.logInfo(`${work.label} went well after it had failed`),
-      ended: (more) => {
-        if (more) {
-          hurry = true
-          poke(beginning)
-        }
-        if (asleep && lanes.running() === 0) quiet.unsafeOpen()
-      }
+      concurrency: settings.concurrency ?? 16,
+      depth: pageSize(settings),
+      most: options.mostLanes ?? defaultMostLanes,
+      run: (work, attempt) =>
+        Effect.zipRight(
+          breathe,
+          telemetry.attempt(options.run(work.item, attempt), attempt, options.described(work.item))
+        ),
+      failed: (work, cause, before) => annotated(work, failed(work, cause, before)),
+      recovered: (work, { said }) => {
+        const message = `${work.label()} went well after it had failed`
+        return annotated(work, said === undefined ? Effect.logDebug(message) : Effect.logInfo(message))
+      },
+      ended: (next) => {
+        const room = crowded && !lanes.full()
+        if (next === 0 || room) hurry = true
+        alarm.poke(room ? beginning : next)
+        alarm.ended()
+      },
+      owns
     })
 
     yield* store.listen((notice) => {
       if (Option.isSome(notice.committed) && lanes.release(notice.committed.value.execution.id)) {
         hurry = true
-        poke(beginning)
+        alarm.poke(beginning)
       }
       const noticed = options.noticed(notice)
       if (noticed === undefined) return
       rewind = Math.min(rewind, noticed.position)
-      poke(noticed.at)
+      alarm.poke(noticed.at)
     })
+
+    yield* shards?.onChange((change) => {
+      lanes.disown()
+      if (change.gained.length === 0) return
+      // What others had not done yet was passed over.
+      rewind = beginning
+      alarm.poke(beginning)
+    }) ?? Effect.void
+
+    /** A row that does not decode is no use to anybody but people. */
+    const buryCorrupt = (corrupt: StoreCorrupt) =>
+      corrupt.work === undefined
+        ? Effect.void
+        : failing
+            .bury(
+              { store, report, buried },
+              corrupt.work,
+              { reason: "corrupt", attempts: 0, error: corrupt.message },
+              `${corrupt.message}: it is a dead letter now`
+            )
+            .pipe(
+              Effect.catchAll((refusal) =>
+                Effect.zipRight(report(refusal.message), Effect.logWarning(refusal.message, refusal))
+              )
+            )
 
     const read = (page: Effect.Effect<Page<A>, StoreError>) =>
       Effect.gen(function* () {
         yield* breathe
-        const result = yield* Effect.suspend(() => {
+        let began = 0
+        const result = yield* Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          began = now
           lanes.reading()
           return page
-        }).pipe(
-          Effect.withTracerEnabled(false),
-          Effect.tapError((error) =>
-            Effect.gen(function* () {
-              yield* report(error.message)
-              if (error.message === outage) return
-              outage = error.message
-              yield* Effect.logWarning(error.message, error)
-            })
-          ),
-          sitOut
-        )
-        if (outage !== undefined) yield* Effect.logInfo("the store answers again")
-        outage = undefined
-        lastRun = Option.some((yield* Clock.currentTimeMillis) / 1000)
-        for (const corrupt of result.corrupt) {
-          if (reported.has(corrupt.key)) continue
-          if (reported.size >= longestMemory) reported.clear()
-          reported.add(corrupt.key)
-          yield* report(corrupt.message)
-          yield* Effect.logError(corrupt.message)
-        }
+        }).pipe(Effect.withTracerEnabled(false), watched)
+        const millis = yield* Clock.currentTimeMillis
+        poll.spent(millis - began)
+        const now = millis / 1000
+        lastRun = Option.some(now)
+        yield* telemetry.read(now)
+        yield* Effect.forEach(result.corrupt, buryCorrupt, { discard: true })
         return result
       })
 
     /** Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. */
     const pass = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      alarm = never
+      const rescans = poll.begin(now)
+      alarm.begin()
       hurry = false
-      frontier = now < rescanAt ? Math.min(frontier, rewind) : beginning
-      if (now >= rescanAt) rescanAt = now + rescanInterval
+      crowded = false
+      frontier = rescans ? beginning : Math.min(frontier, rewind)
       rewind = never
       const known = frontier
       const { first, last } = lanes.begin(now)
       let page = yield* read(options.from(Math.min(known, first)))
       let jumped = Math.min(known, first)
+      // From the first row on that finds no place in memory, only lanes that are there already take any.
+      let refused = never
       for (;;) {
         for (const work of page.works) {
-          if (work.position >= known || lanes.catchingUp(work.lane)) yield* lanes.offer(work)
+          if (paused) break
+          if (work.position < known && !lanes.catchingUp(work.lane)) continue
+          if (!lanes.has(work.lane) && (lanes.full() || refused < never)) {
+            refused = Math.min(refused, work.position)
+            crowded = true
+            continue
+          }
+          if (!rescans && work.position > known && owns(work.lane)) poll.found()
+          const place = lanes.offer(work, now)
+          if (place !== undefined) yield* place
+        }
+        if (paused) {
+          // It begins again where it is not known what was offered.
+          rewind = Math.min(rewind, known, first)
+          lanes.end()
+          return never
         }
         const end = page.end ?? known
-        frontier = Math.max(frontier, end)
+        frontier = Math.max(frontier, Math.min(end, refused))
         const caughtUp = end > Math.max(known, last) || Option.isNone(page.next)
         if (caughtUp) lanes.end()
         if (Option.isNone(page.next)) return page.dueAt ?? never
         // A lane that ran out of rows need not wait until all the rows of others are read.
-        if (caughtUp && hurry) return now
+        if (caughtUp && (hurry || refused < never)) return hurry ? now : never
         // Rows that were read before, and that no lane wants, are of no use.
         const target = end < known ? Math.min(known, lanes.wanted(end)) : end
         const jump = target > end && target > jumped
@@ -208,55 +234,49 @@ export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, Execu
       }
     })
 
-    const sleep = (dueAt: number) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        wakeAt = Math.min(now + interval, dueAt, rescanAt, lanes.nextTurn(), alarm)
-        if (wakeAt <= now) return Effect.yieldNow()
-        // In one step with the look at the alarm: a wake-up between the two would be lost.
-        asleep = true
-        wake.unsafeClose()
-        if (lanes.running() === 0) quiet.unsafeOpen()
-        return wake.await.pipe(
-          Effect.timeoutOption(Math.min(wakeAt - now, longestSleep)),
-          Effect.ensuring(
-            Effect.sync(() => {
-              asleep = false
-              quiet.unsafeClose()
-            })
-          )
-        )
-      })
+    const loop = Effect.gen(function* () {
+      if (paused) {
+        yield* alarm.rest
+        return
+      }
+      const dueAt = yield* pass
+      const next = poll.end(yield* Clock.currentTimeMillis)
+      const woken = yield* alarm.sleep(Math.min(next, dueAt, lanes.nextTurn()))
+      poll.woken(woken)
+    }).pipe(Effect.forever)
 
-    const loop = pass.pipe(Effect.flatMap(sleep), Effect.forever)
-
-    const onExit = (exit: Exit.Exit<never, StoreError>) =>
-      Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)
-        ? Effect.gen(function* () {
-            const message = `the worker ended: ${describe(exit.cause)}`
-            yield* report(message)
-            yield* Effect.logFatal(message, exit.cause)
-            yield* Deferred.failCause(fatal, exit.cause)
-          })
-        : Effect.void
-
-    yield* Effect.acquireRelease(
-      loop.pipe(Effect.interruptible, Effect.onExit(onExit), captured.unparented, Effect.forkDaemon),
-      (fiber) =>
-        Effect.zipRight(
-          Fiber.interrupt(fiber),
-          Effect.gen(function* () {
-            const stopped = yield* lanes.stop.pipe(Effect.interruptible, Effect.timeoutOption(options.shutdownTimeout))
-            if (Option.isSome(stopped)) return
-            yield* Effect.logWarning(
-              "what was running at shutdown took too long and is interrupted; it will be run again"
-            )
-          })
-        )
-    )
+    const shutDown = Effect.gen(function* () {
+      const stopped = yield* lanes.stop.pipe(
+        Effect.interruptible,
+        Effect.timeoutOption(settings.shutdownTimeout ?? "10 seconds")
+      )
+      if (Option.isSome(stopped)) return
+      yield* Effect.logWarning("what was running at shutdown took too long and is interrupted; it will be run again")
+    })
+    const awaitFatal = yield* supervised.run(loop, report, shutDown)
 
     return {
-      health: Effect.sync(() => ({ lastRun, lastError, backlog: lanes.backlog(), held: lanes.held() })),
-      awaitQuiet: quiet.await,
-      awaitFatal: Deferred.await(fatal)
+      health: Effect.sync(() => ({
+        lastRun,
+        lastError,
+        backlog: lanes.backlog(),
+        runningSince: Option.map(Option.fromNullable(lanes.runningSince()), (millis) => millis / 1000),
+        held: lanes.held(),
+        deadLetters,
+        paused
+      })),
+      pause: Effect.sync(() => {
+        paused = true
+        lanes.pause()
+      }),
+      resume: Effect.sync(() => {
+        paused = false
+        lanes.resume()
+        hurry = true
+        alarm.poke(beginning)
+        alarm.rouse()
+      }),
+      awaitQuiet: alarm.quiet,
+      awaitFatal
     }
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))

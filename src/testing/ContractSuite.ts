@@ -6,22 +6,31 @@
 import { describe } from "@effect/vitest"
 import type * as Layer from "effect/Layer"
 import type { ExecutionStore } from "../ExecutionStore.js"
+import { brokenTimers } from "./contract/brokenTimers.js"
+import { children } from "./contract/children.js"
 import { commit } from "./contract/commit.js"
 import { concurrency } from "./contract/concurrency.js"
 import { corruption } from "./contract/corruption.js"
+import { deadLetters } from "./contract/deadLetters.js"
 import { definitions } from "./contract/definitions.js"
+import { delayed } from "./contract/delayed.js"
+import { emissions } from "./contract/emissions.js"
+import { failures } from "./contract/failures.js"
 import { foreign } from "./contract/foreign.js"
 import { histories } from "./contract/histories.js"
 import { input } from "./contract/input.js"
 import { json } from "./contract/json.js"
+import { leases } from "./contract/leases.js"
 import { ledger } from "./contract/ledger.js"
 import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { outbox } from "./contract/outbox.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
+import { retention } from "./contract/retention.js"
 import { spawns } from "./contract/spawns.js"
 import { stamps } from "./contract/stamps.js"
+import { stats } from "./contract/stats.js"
 import { texts } from "./contract/texts.js"
 import { timers } from "./contract/timers.js"
 import { trace } from "./contract/trace.js"
@@ -38,12 +47,19 @@ export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
   stamps,
   ledger,
   outbox,
+  emissions,
+  delayed,
   spawns,
   timers,
+  failures,
+  deadLetters,
+  stats,
   trace,
   listing,
+  children,
   prefix,
   purge,
+  retention,
   definitions,
   notices,
   input,
@@ -51,6 +67,8 @@ export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
   texts,
   foreign,
   corruption,
+  brokenTimers,
+  leases,
   concurrency,
   histories
 ]

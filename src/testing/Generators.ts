@@ -6,6 +6,7 @@
 import * as FastCheck from "effect/FastCheck"
 import type { Commit, Emit, Spawn, TimerOp, TraceStep } from "../Commit.js"
 import { cancelTimer, scheduleTimer } from "../Commit.js"
+import { type Burial, type Failure, Reason } from "../DeadLetter.js"
 import type { Event } from "../Event.js"
 import type { ChildState, Execution } from "../Execution.js"
 import { statuses } from "../internal/executionCodec.js"
@@ -153,6 +154,16 @@ export const emit: FastCheck.Arbitrary<Emit> = FastCheck.record({ targetId: Fast
  * @since 0.1.0
  * @category arbitraries
  */
+export const delayedEmit: FastCheck.Arbitrary<Emit> = FastCheck.record({
+  targetId: FastCheck.option(id),
+  event,
+  dueAt: fireAt
+})
+
+/**
+ * @since 0.1.0
+ * @category arbitraries
+ */
 export const spawn: FastCheck.Arbitrary<Spawn> = FastCheck.record({ childId: id, rootPath: text, context: jsonObject })
 
 /**
@@ -230,6 +241,30 @@ export const execution: FastCheck.Arbitrary<Execution> = FastCheck.record({
   finishedAt: FastCheck.option(seconds),
   expiresAt: FastCheck.option(seconds),
   extra
+})
+
+/**
+ * What is recorded of a failure.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const failure: FastCheck.Arbitrary<Omit<Failure, "work" | "failedAt">> = FastCheck.record({
+  attempts: FastCheck.integer({ min: 0, max: 5 }),
+  error: text,
+  retryAt: seconds
+})
+
+/**
+ * How work is given up.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const burial: FastCheck.Arbitrary<Burial> = FastCheck.record({
+  reason: FastCheck.constantFrom(...Reason.literals),
+  attempts: FastCheck.integer({ min: 0, max: 5 }),
+  error: text
 })
 
 /**

@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
 import type { Ack, Commit } from "../Commit.js"
+import type { Burial, DeadLetter, Failure } from "../DeadLetter.js"
 import * as Execution from "../Execution.js"
-import { ExecutionStore, type ListQuery } from "../ExecutionStore.js"
+import { type DeadLetterQuery, ExecutionStore, type ListQuery } from "../ExecutionStore.js"
 import { statuses } from "../internal/executionCodec.js"
 import type { StoreConflict, StoreError } from "../StoreError.js"
 import * as Generators from "./Generators.js"
@@ -47,11 +48,16 @@ export type Operation =
     }
   | { readonly _tag: "Wait"; readonly millis: number }
   | { readonly _tag: "Enqueue"; readonly emits: NonNullable<Commit["emits"]> }
+  | { readonly _tag: "Release"; readonly now: number; readonly limit: number }
   | { readonly _tag: "Ack"; readonly ack: AckOf }
+  | { readonly _tag: "Fail"; readonly ack: AckOf; readonly failure: Omit<Failure, "work" | "failedAt"> }
+  | { readonly _tag: "Bury"; readonly ack: AckOf; readonly why: Burial }
+  | { readonly _tag: "Redrive" | "Discard"; readonly nth: number }
   | { readonly _tag: "Trace"; readonly id: string; readonly step: NonNullable<Commit["trace"]> }
   | { readonly _tag: "Purge"; readonly id: string; readonly base: Base }
   | { readonly _tag: "LoadForEvent"; readonly id: string; readonly eventId: string }
   | { readonly _tag: "List"; readonly query: ListQuery }
+  | { readonly _tag: "DeadLetters"; readonly query: DeadLetterQuery }
   | { readonly _tag: "Due"; readonly now: number; readonly limit: number }
   | { readonly _tag: "Prefix"; readonly prefix: string }
 
@@ -85,20 +91,28 @@ const base: FastCheck.Arbitrary<Base> = FastCheck.oneof(
   { weight: 3, arbitrary: nth.map((nth): Base => ({ _tag: "Held", nth })) }
 )
 
-const ackOf: FastCheck.Arbitrary<AckOf> = FastCheck.oneof(
-  FastCheck.constant<AckOf>({ _tag: "None" }),
+const work: FastCheck.Arbitrary<AckOf> = FastCheck.oneof(
   nth.map((nth): AckOf => ({ _tag: "Outbox", nth })),
   nth.map((nth): AckOf => ({ _tag: "Spawn", nth })),
   nth.map((nth): AckOf => ({ _tag: "Timer", nth }))
+)
+
+const ackOf: FastCheck.Arbitrary<AckOf> = FastCheck.oneof(
+  { weight: 1, arbitrary: FastCheck.constant<AckOf>({ _tag: "None" }) },
+  { weight: 3, arbitrary: work }
 )
 
 const path = FastCheck.constantFrom("", "p", "q", "@ttl")
 
 const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
   {
-    emits: FastCheck.array(FastCheck.record({ targetId: FastCheck.option(id), event: Generators.event }), {
-      maxLength: 4
-    }),
+    emits: FastCheck.array(
+      FastCheck.record(
+        { targetId: FastCheck.option(id), event: Generators.event, dueAt: fireAt },
+        { requiredKeys: ["targetId", "event"] }
+      ),
+      { maxLength: 4 }
+    ),
     processed: FastCheck.constantFrom(...eventIds),
     timers: FastCheck.array(
       FastCheck.oneof(
@@ -138,6 +152,15 @@ const query = FastCheck.record(
   { requiredKeys: [] }
 )
 
+const deadLetterQuery = FastCheck.record(
+  {
+    kind: FastCheck.constantFrom<"Outbox" | "Spawn" | "Timer">("Outbox", "Spawn", "Timer"),
+    executionId: id,
+    limit: FastCheck.integer({ min: 1, max: 4 })
+  },
+  { requiredKeys: [] }
+)
+
 const tagged = <const Tag extends Operation["_tag"]>(_tag: Tag) => FastCheck.constant(_tag)
 
 /**
@@ -154,9 +177,21 @@ export const operation: FastCheck.Arbitrary<Operation> = FastCheck.oneof(
   },
   {
     weight: 1,
-    arbitrary: FastCheck.record({ _tag: tagged("Enqueue"), emits: FastCheck.array(Generators.emit, { maxLength: 3 }) })
+    arbitrary: FastCheck.record({
+      _tag: tagged("Enqueue"),
+      emits: FastCheck.array(FastCheck.oneof(Generators.emit, Generators.delayedEmit), { maxLength: 3 })
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: FastCheck.record({ _tag: tagged("Release"), now: fireAt, limit: FastCheck.integer({ min: 1, max: 5 }) })
   },
   { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("Ack"), ack: ackOf }) },
+  { weight: 3, arbitrary: FastCheck.record({ _tag: tagged("Fail"), ack: work, failure: Generators.failure }) },
+  { weight: 3, arbitrary: FastCheck.record({ _tag: tagged("Bury"), ack: work, why: Generators.burial }) },
+  { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("Redrive"), nth }) },
+  { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Discard"), nth }) },
+  { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("DeadLetters"), query: deadLetterQuery }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Trace"), id, step: Generators.traceStep }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Purge"), id, base }) },
   {
@@ -228,10 +263,24 @@ export const makePlayer = (): Player => {
           return entry === undefined ? undefined : { _tag: "Spawn", seq: entry.seq }
         }
         case "Timer": {
-          const timer = pick(yield* store.dueTimers(Number.MAX_VALUE), ack.nth)
+          const timer = pick((yield* store.dueTimers(Number.MAX_VALUE)).entries, ack.nth)
           return timer === undefined ? undefined : { _tag: "Timer", ...timer }
         }
       }
+    })
+
+  /** A dead letter without the numbers that two stores need not have in common. */
+  const nameless = ({ id: _, row, text, work, ...letter }: DeadLetter) => ({
+    ...letter,
+    work: work._tag === "Outbox" ? { ...work, seq: rank([work.seq]) } : work._tag === "Spawn" ? work._tag : work,
+    row: row._tag === "Some" ? { ...row.value, seq: undefined } : undefined,
+    text: text.replace(/^\{"seq":\d+/, "{")
+  })
+
+  const deadLetter = (nth: number) =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      return pick((yield* store.listDeadLetters()).entries, nth)?.id
     })
 
   const start = (id: string, base: Base): Effect.Effect<Execution.Execution, StoreError, ExecutionStore> =>
@@ -262,6 +311,11 @@ export const makePlayer = (): Player => {
           return undefined
         case "Enqueue":
           return number(yield* store.enqueue(operation.emits))
+        case "Release": {
+          const released = yield* store.releaseDelayed(operation.now, operation.limit)
+          const page = yield* store.pendingOutbox({ limit: 1000 })
+          return { released, seqs: number(page.entries.map((entry) => entry.seq).filter((seq) => !seqs.includes(seq))) }
+        }
         case "Ack": {
           const ack = yield* resolve(operation.ack)
           switch (ack?._tag) {
@@ -275,6 +329,22 @@ export const makePlayer = (): Player => {
               return yield* store.deleteTimer(ack)
           }
           break
+        }
+        case "Fail": {
+          const work = yield* resolve(operation.ack)
+          return work === undefined ? undefined : yield* store.recordFailure({ work, ...operation.failure })
+        }
+        case "Bury": {
+          const work = yield* resolve(operation.ack)
+          return work === undefined ? undefined : yield* store.bury(work, operation.why)
+        }
+        case "Redrive":
+          return yield* store.redrive((yield* deadLetter(operation.nth)) ?? 1)
+        case "Discard":
+          return yield* store.discard((yield* deadLetter(operation.nth)) ?? 1)
+        case "DeadLetters": {
+          const { entries, next } = yield* store.listDeadLetters(operation.query)
+          return { entries: entries.map(nameless), next: Option.isSome(next) }
         }
         case "Trace":
           return yield* store.appendTrace(operation.id, operation.step)
@@ -297,7 +367,8 @@ export const makePlayer = (): Player => {
     state: Effect.map(visible(ids, eventIds), (state) => ({
       ...state,
       outbox: state.outbox.map((entry) => ({ ...entry, seq: rank([entry.seq]) })),
-      spawns: state.spawns.map(({ seq: _, ...entry }) => entry)
+      spawns: state.spawns.map(({ seq: _, ...entry }) => entry),
+      deadLetters: state.deadLetters.map(nameless)
     }))
   }
 }

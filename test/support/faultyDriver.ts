@@ -103,7 +103,14 @@ const tables = {
   timers: "execution_id, path, fire_at",
   spawns: "seq, parent_id, child_id, root_path, context",
   trace: "execution_id, idx, entry",
-  definitions: "definition_id, version, digest, source, published_at"
+  definitions: "definition_id, version, digest, source, published_at",
+  holdfast_outbox_failures: "seq, attempts, error, failed_at, retry_at",
+  holdfast_spawn_failures: "seq, attempts, error, failed_at, retry_at",
+  holdfast_timer_failures: "execution_id, path, fire_at, attempts, error, failed_at, retry_at",
+  holdfast_dead_letters: "id, kind, seq, execution_id, child_id, path, fire_at, body, reason, attempts, error, died_at",
+  holdfast_delayed: "seq, due_at, target_id, event",
+  holdfast_members: "pool, holder, beat, ttl, renewed_at",
+  holdfast_leases: "pool, name, holder, fence"
 }
 
 /** All rows of all tables. */

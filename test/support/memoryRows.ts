@@ -37,7 +37,7 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
           tables.outbox.delete(seq)
         }
       case "processed_events":
-        return tables.addProcessed(text("execution_id"), text("event_id"))
+        return tables.ledger.add(text("execution_id"), text("event_id"))
       case "timers":
         // one at an infinite time is one that never fires
         return Number.isFinite(row["fire_at"])

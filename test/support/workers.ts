@@ -1,17 +1,21 @@
 import { isDeepStrictEqual } from "node:util"
-import { assert } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
+import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
+import * as SqliteStore from "holdfast/SqliteStore"
+import type { StoreError } from "holdfast/StoreError"
 
 /** What the transition below has seen, in order. */
 export const seen = (execution: Execution.Execution): ReadonlyArray<string> =>
@@ -42,8 +46,8 @@ export const pendingIds = (store: ExecutionStore.ExecutionStore) =>
   Effect.map(store.pendingOutbox({ limit: 1000 }), (page) => page.entries.map((entry) => entry.event.id))
 
 export const armed = (store: ExecutionStore.ExecutionStore) =>
-  Effect.map(store.dueTimers(Number.MAX_SAFE_INTEGER), (timers) =>
-    timers.map((timer) => [timer.executionId, timer.path, timer.fireAt])
+  Effect.map(store.dueTimers(Number.MAX_SAFE_INTEGER), ({ entries }) =>
+    entries.map((timer) => [timer.executionId, timer.path, timer.fireAt])
   )
 
 /** The errors are of one kind and say the same. */
@@ -51,6 +55,23 @@ export const assertError = (
   actual: { readonly _tag: string; readonly message: string },
   expected: { readonly _tag: string; readonly message: string }
 ): void => assert.deepStrictEqual([actual._tag, actual.message], [expected._tag, expected.message])
+
+/** The stores on which what workers promise is tested, each new and empty. */
+export const stores: ReadonlyArray<{
+  readonly name: string
+  readonly make: Effect.Effect<ExecutionStore.ExecutionStore, StoreError, Scope.Scope>
+}> = [
+  { name: "memory", make: MemoryStore.make() },
+  { name: "SQLite", make: SqliteStore.make({ filename: ":memory:" }) }
+]
+
+/** The same suite on each of the {@link stores}. */
+export const onEach = (
+  name: string,
+  suite: (make: Effect.Effect<ExecutionStore.ExecutionStore, StoreError, Scope.Scope>, store: string) => void
+): void => {
+  for (const store of stores) describe(`${name} on ${store.name}`, () => suite(store.make, store.name))
+}
 
 /** The same store to one whom its notices do not reach: every write seems to be of another process. */
 export const deaf = (store: ExecutionStore.ExecutionStore): ExecutionStore.ExecutionStore => ({

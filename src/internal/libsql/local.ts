@@ -87,7 +87,7 @@ const taken: Failure = new Failure({
 export const make = (options: Options): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
     const alone = yield* Effect.makeSemaphore(1)
-    const turn = makeTurn()
+    const turn = makeTurn().wait
     const wait = patiently(options.busyTimeout)
     let client: Client | undefined
     let shut = false

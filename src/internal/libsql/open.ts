@@ -64,7 +64,7 @@ const connect = (options: Options, { token: given, url }: address.Remote) =>
     const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
     const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
     const token = tokens.make(options.authToken ?? given)
-    return { url, token, server: yield* remote.make({ url, token, timeout, busyTimeout, concurrency }) }
+    return { busyTimeout, url, token, server: yield* remote.make({ url, token, timeout, busyTimeout, concurrency }) }
   })
 
 const openRemote = (options: Options, at: address.Remote): Opening =>
@@ -85,9 +85,10 @@ const openReplica = (
     if (filename === undefined) return yield* refuse("url", "a replica is a file: expected file: and a path")
     yield* checkFile(filename)
     const syncInterval = yield* duration.decode(options.syncInterval ?? "1 minute", "syncInterval")
-    const { server, token, url: syncUrl } = yield* connect(options, primary)
+    const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
+    const url = local.urlOf(filename)
     const copy = yield* replicas
-      .make({ url: local.urlOf(filename), syncUrl, token, primary: server.use, syncInterval, open })
+      .make({ url, syncUrl, token, primary: server.use, syncInterval, patience: busyTimeout, open })
       .pipe(Effect.mapError((failure) => toStoreError({ operation: "open" }, failure, false)))
     return {
       driver: copy.driver(remoteDriver(server), options.readFrom ?? "replica"),

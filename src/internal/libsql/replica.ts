@@ -14,6 +14,7 @@ import type { Token } from "./token.js"
 
 /**
  * - `primary`: a use of the primary, over HTTP.
+ * - `patience`: for how long a primary that is compacting its log is waited for when the replica opens.
  * - `open`: what opens the local file with its connection to the primary.
  */
 export interface Options {
@@ -22,6 +23,7 @@ export interface Options {
   readonly token: Token
   readonly primary: Use
   readonly syncInterval: Duration.Duration
+  readonly patience: Duration.Duration
   readonly open: (config: Config) => Client
 }
 
@@ -33,6 +35,9 @@ const monitoring = new Set(["listExecutions", "readTrace", "idsWithPrefix"])
  * process stands still for seconds each time.
  */
 const pause = 10_000
+
+/** What sqld says while it compacts its log: for a second or two under load. */
+const isCompacting = ({ detail }: Failure): boolean => detail.includes("snapshot not found")
 
 /** A copy of a primary in a local file, which is brought up to date now and then. */
 export interface Copy {
@@ -149,7 +154,10 @@ export const make = (options: Options): Effect.Effect<Copy, Failure, Scope.Scope
       Effect.withTracerEnabled(false)
     )
 
-    yield* sync(ping)
+    yield* Effect.retry(sync(ping), {
+      schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo(options.patience)),
+      while: isCompacting
+    })
     yield* Effect.interruptible(Effect.forkScoped(periodically))
 
     const status = Effect.map(Clock.currentTimeMillis, (now): ReplicaStatus => {

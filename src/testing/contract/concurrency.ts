@@ -148,7 +148,7 @@ export const concurrency = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { timers: range(5).map((n) => scheduleTimer(`p${n}`, 10)) })
         const sweep = Effect.gen(function* () {
-          const due = yield* store.dueTimers(10)
+          const due = (yield* store.dueTimers(10)).entries
           yield* Effect.yieldNow()
           return yield* Effect.forEach(due, store.deleteTimer)
         })

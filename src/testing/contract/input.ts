@@ -7,6 +7,7 @@ import { describe, expect } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { cancelTimer, scheduleTimer } from "../../Commit.js"
+import * as Event from "../../Event.js"
 import type * as Execution from "../../Execution.js"
 import { ExecutionStore, type ListQuery } from "../../ExecutionStore.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
@@ -82,9 +83,21 @@ const texts: ReadonlyArray<readonly [name: string, path: string, call: Call]> = 
   ["idsWithPrefix", "prefix", (store, prefix) => store.idsWithPrefix(prefix)]
 ]
 
+/** The ids of events may be longer than others, since some are made of these. */
+const maxBytes = (path: string): number =>
+  path === "eventId" || path === "processed" || path.endsWith(".event.id") ? 2 * 1024 + 64 : 1024
+
 const surrogates = ["\ud800", "a\udc00b", "\udc00\ud800"]
-const tooLong = ["x".repeat(1025), "\u00e9".repeat(513), "\u20ac".repeat(342), "\u{1f600}".repeat(257)]
-const longest = ["x".repeat(1024), "\u00e9".repeat(512), `${"\u20ac".repeat(341)}x`, "\u{1f600}".repeat(256)]
+const sized = ["x", "\u00e9", "\u20ac", "\u{1f600}"]
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+/** Texts of each width of characters, as long as may be. */
+const longest = (bytes: number): ReadonlyArray<string> =>
+  sized.map((character) => {
+    const text = character.repeat(Math.floor(bytes / bytesOf(character)))
+    return text + "x".repeat(bytes - bytesOf(text))
+  })
+const tooLong = (bytes: number): ReadonlyArray<string> => longest(bytes).map((text) => `${text}x`)
 
 const wholeNumbers = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]
 const limits = [0, -1, 1001, 1.5, Number.NaN, Number.POSITIVE_INFINITY]
@@ -103,7 +116,7 @@ export const input = ({ test, testWith }: Subject): void => {
           const store = yield* ExecutionStore
           const before = yield* nothing
           for (const [, path, call] of calls) {
-            for (const id of ["", ...surrogates, ...tooLong]) yield* refuses(call(store, id), path)
+            for (const id of ["", ...surrogates, ...tooLong(maxBytes(path))]) yield* refuses(call(store, id), path)
           }
           expect(yield* nothing).toEqual(before)
         }))
@@ -115,7 +128,7 @@ export const input = ({ test, testWith }: Subject): void => {
           const store = yield* ExecutionStore
           const before = yield* nothing
           for (const [, path, call] of calls) {
-            for (const text of [...surrogates, ...tooLong]) yield* refuses(call(store, text), path)
+            for (const text of [...surrogates, ...tooLong(1024)]) yield* refuses(call(store, text), path)
           }
           expect(yield* nothing).toEqual(before)
         }))
@@ -134,7 +147,7 @@ export const input = ({ test, testWith }: Subject): void => {
     test("ids of exactly 1,024 bytes are ids", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        for (const id of longest) {
+        for (const id of longest(1024)) {
           yield* store.commit(order(id, { definitionId: id }), {
             processed: id,
             emits: [emit(id, id)],
@@ -147,6 +160,26 @@ export const input = ({ test, testWith }: Subject): void => {
         }
       }))
 
+    test("ids of events that are made of the longest ids are ids", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        for (const id of longest(1024)) {
+          const timeout = Event.timeoutId(id, id, -1762397297.7676091)
+          const emits = [Event.timeout(id, id, -1762397297.7676091), Event.start(id)].map((event) => ({
+            targetId: id,
+            event
+          }))
+          yield* store.enqueue(emits)
+          yield* store.commit(order(id), { processed: timeout, emits })
+          expect((yield* store.loadForEvent(id, timeout)).processed).toBe(true)
+          expect(yield* store.isProcessed(id, Event.start(id).id)).toBe(false)
+        }
+        for (const id of longest(2 * 1024 + 64)) {
+          yield* store.enqueue([emit(id)])
+          expect(yield* store.isProcessed("a", id)).toBe(false)
+        }
+      }))
+
     testWith({ maxIdBytes: 5 }, "the bound of ids is an option", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
@@ -154,6 +187,8 @@ export const input = ({ test, testWith }: Subject): void => {
         yield* refuses(store.save(order("orders", { definitionId: "d" })), "id")
         yield* refuses(store.load("\u00e9\u00e9\u00e9"), "id")
         yield* refuses(store.idsWithPrefix("orders"), "prefix")
+        yield* store.enqueue([emit("x".repeat(74))].map((emit) => ({ ...emit, targetId: "order" })))
+        yield* refuses(store.enqueue([{ ...emit("x".repeat(75)), targetId: "order" }]), "emits[0].event.id")
       })
     )
 
@@ -200,7 +235,7 @@ export const input = ({ test, testWith }: Subject): void => {
         expect((yield* store.listExecutions({ limit: 1000 })).items).toHaveLength(1)
         expect((yield* store.pendingOutbox({ limit: 1000 })).entries).toEqual([])
         expect((yield* store.pendingSpawns({ limit: 1000 })).entries).toEqual([])
-        expect(yield* store.dueTimers(1, { limit: 1000 })).toEqual([])
+        expect((yield* store.dueTimers(1, { limit: 1000 })).entries).toEqual([])
       }))
 
     test("a cursor that no page gave is refused", () =>

@@ -19,6 +19,15 @@ const listening = Effect.gen(function* () {
   return notices
 })
 
+/** A notice of a write that left nothing to do. */
+const quiet = {
+  committed: Option.none(),
+  emits: 0,
+  spawns: 0,
+  nextTimer: Option.none(),
+  nextDelayed: Option.none()
+}
+
 /**
  * @since 0.1.0
  * @category tests
@@ -35,12 +44,10 @@ export const notices = ({ test }: Subject): void => {
           timers: [scheduleTimer("p", 30), scheduleTimer("q", 10.5), cancelTimer("r"), scheduleTimer("s", 20)]
         })
         expect(heard).toEqual([
-          { committed: Option.some(committed), emits: 2, spawns: 1, nextTimer: Option.some(10.5) }
+          { ...quiet, committed: Option.some(committed), emits: 2, spawns: 1, nextTimer: Option.some(10.5) }
         ])
         const next = yield* store.commit(committed.execution)
-        expect(heard.slice(1)).toEqual([
-          { committed: Option.some(next), emits: 0, spawns: 0, nextTimer: Option.none() }
-        ])
+        expect(heard.slice(1)).toEqual([{ ...quiet, committed: Option.some(next) }])
       }))
 
     test("enqueueing tells how many events it added", () =>
@@ -50,7 +57,7 @@ export const notices = ({ test }: Subject): void => {
         yield* store.enqueue([])
         expect(heard).toEqual([])
         yield* store.enqueue([emit("1"), emit("2")])
-        expect(heard).toEqual([{ committed: Option.none(), emits: 2, spawns: 0, nextTimer: Option.none() }])
+        expect(heard).toEqual([{ ...quiet, emits: 2 }])
       }))
 
     test("what was written can be read when the notice comes", () =>

@@ -122,6 +122,7 @@ export const outbox = ({ test }: Subject): void => {
         expect(yield* store.pendingOutbox({ after: seqs[9] ?? 0 })).toEqual({
           entries: [],
           corrupt: [],
+          failures: [],
           next: Option.none()
         })
       }))

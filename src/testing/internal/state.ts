@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { OutboxEntry, SpawnEntry, Timer, TraceEntry } from "../../Commit.js"
+import type { Ack, OutboxEntry, SpawnEntry, Timer, TraceEntry } from "../../Commit.js"
+import type { DeadLetter, Failure } from "../../DeadLetter.js"
 import type { Execution, ExecutionSummary } from "../../Execution.js"
 import * as ExecutionStore from "../../ExecutionStore.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
@@ -41,10 +42,14 @@ const allPending = <A extends { readonly seq: number }>(
   })
 
 /** The whole outbox, read in pages. */
-export const outbox = (limit = 1000): Read<ReadonlyArray<OutboxEntry>> =>
+export const outboxEntries = (limit = 1000): Read<ReadonlyArray<OutboxEntry>> =>
   Effect.flatMap(store, (store) =>
     Effect.map(allPending("outbox", store.pendingOutbox, limit), ({ entries }) => entries)
   )
+
+/** {@link outboxEntries} without when and in which span they were emitted. */
+export const outbox = (limit?: number): Read<ReadonlyArray<Pick<OutboxEntry, "seq" | "targetId" | "event">>> =>
+  Effect.map(outboxEntries(limit), (entries) => entries.map(({ event, seq, targetId }) => ({ seq, targetId, event })))
 
 /** All spawns, read in pages. */
 export const spawns = (limit = 1000): Read<ReadonlyArray<SpawnEntry>> =>
@@ -59,15 +64,19 @@ const isSame = (timer: Timer, other: Timer | undefined): boolean =>
 export const timers = (limit = 1000): Read<ReadonlyArray<Timer>> =>
   Effect.gen(function* () {
     const all: Array<Timer> = []
+    let query: ExecutionStore.DueQuery = { limit }
     for (;;) {
-      const after = all.at(-1)
-      const query = after === undefined ? { limit } : { limit, after }
       const page = yield* Effect.flatMap(store, (store) => store.dueTimers(endOfTime, query))
-      goesOn("due timers", !page.some((timer) => isSame(timer, after)))
-      all.push(...page)
-      if (page.length < limit) return all
+      goesOn("due timers", !page.entries.some((timer) => isSame(timer, query.after)))
+      all.push(...page.entries)
+      if (Option.isNone(page.next)) return all
+      query = { limit, after: page.next.value }
     }
   })
+
+/** The first page of the timers that are due. */
+export const due = (now: number, query?: ExecutionStore.DueQuery): Read<ReadonlyArray<Timer>> =>
+  Effect.flatMap(store, (store) => Effect.map(store.dueTimers(now, query), ({ entries }) => entries))
 
 /** A whole listing, read in pages. */
 export const listing = (query: ExecutionStore.ListQuery = {}) =>
@@ -91,6 +100,47 @@ export const listing = (query: ExecutionStore.ListQuery = {}) =>
 export const listed = (query: ExecutionStore.ListQuery = {}) =>
   Effect.map(listing(query), ({ items }) => items.map((item) => item.id))
 
+/** All dead letters, read in pages. */
+export const deadLetters = (query: ExecutionStore.DeadLetterQuery = {}): Read<ReadonlyArray<DeadLetter>> =>
+  Effect.gen(function* () {
+    const all: Array<DeadLetter> = []
+    let next = query
+    for (;;) {
+      const page = yield* Effect.flatMap(store, (store) => store.listDeadLetters(next))
+      goesOn(
+        "dead letters",
+        page.entries.every((letter) => letter.id > (next.after ?? -1))
+      )
+      all.push(...page.entries)
+      if (Option.isNone(page.next)) return all
+      goesOn("dead letters", page.next.value > (next.after ?? -1))
+      next = { ...query, after: page.next.value }
+    }
+  })
+
+/** For each row of a page, what is recorded of it. */
+const failuresOf = <A>(
+  page: { readonly entries: ReadonlyArray<A>; readonly failures: ReadonlyArray<Failure> },
+  isOf: (entry: A, work: Ack) => boolean
+) =>
+  page.entries.map((entry) =>
+    page.failures.filter(({ work }) => isOf(entry, work)).map(({ work: _, ...failure }) => failure)
+  )
+
+/** What is recorded of failures, in the order of the rows. */
+export const failures = Effect.gen(function* () {
+  const self = yield* store
+  const bySeq = (entry: { readonly seq: number }, work: Ack) => work._tag !== "Timer" && work.seq === entry.seq
+  return {
+    outbox: failuresOf(yield* self.pendingOutbox({ limit: 1000 }), bySeq),
+    spawns: failuresOf(yield* self.pendingSpawns({ limit: 1000 }), bySeq),
+    timers: failuresOf(
+      yield* self.dueTimers(endOfTime, { limit: 1000 }),
+      (timer, work) => work._tag === "Timer" && isSame(timer, work)
+    )
+  }
+})
+
 /** The execution, which must be there. */
 export const loaded = (id: string): Effect.Effect<Execution, StoreError, ExecutionStore.ExecutionStore> =>
   Effect.gen(function* () {
@@ -110,9 +160,14 @@ export const visible = (ids: ReadonlyArray<string>, eventIds: ReadonlyArray<stri
       listing: (yield* listing()).items,
       executions: yield* Effect.forEach(ids, (id) => Effect.map(self.load(id), Option.getOrNull)),
       outbox: yield* outbox(),
+      emitted: (yield* outboxEntries()).map(({ emittedAt, traceparent }) => [emittedAt, traceparent]),
       spawns: yield* spawns(),
       timers: yield* timers(),
       nextTimer: Option.getOrNull(yield* self.nextTimer),
+      nextDelayed: Option.getOrNull(yield* self.nextDelayed),
+      failures: yield* failures,
+      deadLetters: yield* deadLetters(),
+      stats: yield* self.stats,
       traces: yield* Effect.forEach(ids, trace),
       processed: yield* Effect.forEach(ids, (id) => Effect.forEach(eventIds, (event) => self.isProcessed(id, event)))
     }

@@ -1,0 +1,109 @@
+/**
+ * What the commands of the control plane can fail with, beside the failures of the store.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Status } from "./Execution.js"
+
+/**
+ * The commands of the control plane.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Command = typeof Command.Type
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Command = Schema.Literal("suspend", "resume", "cancel", "terminate", "redrive", "purge").annotations({
+  identifier: "Command"
+})
+
+const subject = { command: Command, executionId: Schema.String }
+
+/**
+ * There is no such execution: it was never created, or was purged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class NoSuchExecution extends Schema.TaggedError<NoSuchExecution>("holdfast/ControlError/NoSuchExecution")(
+  "NoSuchExecution",
+  subject
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)}: there is none of this id`
+  }
+}
+
+/**
+ * The execution is in another status than the command is for. Nothing was written.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class WrongStatus extends Schema.TaggedError<WrongStatus>("holdfast/ControlError/WrongStatus")("WrongStatus", {
+  ...subject,
+  status: Status,
+  expected: Schema.Array(Status)
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)}: it is ${this.status}, not ${this.expected.join(" or ")}`
+  }
+}
+
+/**
+ * Executions below this one are not finished, or are still to be created: those named. Nothing was written.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ChildrenLive extends Schema.TaggedError<ChildrenLive>("holdfast/ControlError/ChildrenLive")(
+  "ChildrenLive",
+  { ...subject, live: Schema.Array(Schema.String) }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const some = this.live.slice(0, 3).map((id) => JSON.stringify(id))
+    const more = this.live.length > some.length ? ` and ${this.live.length - some.length} more` : ""
+    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)} while its children live: cancel or terminate ${some.join(", ")}${more} first`
+  }
+}
+
+/**
+ * The execution belongs to a tree whose upper part is stored: only the whole tree can be purged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class HasParent extends Schema.TaggedError<HasParent>("holdfast/ControlError/HasParent")("HasParent", {
+  ...subject,
+  parentId: Schema.String
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)} alone: it is a child of ${JSON.stringify(this.parentId)}; ${this.command} the root of its tree`
+  }
+}
+
+/**
+ * Others advanced the execution each time before the command could be committed, until the schedule of retries ended. Executions that the
+ * command reached before stay as it left them; repeating it goes on from there.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ControlConflict extends Schema.TaggedError<ControlConflict>("holdfast/ControlError/ControlConflict")(
+  "ControlConflict",
+  { ...subject, attempts: Schema.Number }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `could not ${this.command} execution ${JSON.stringify(this.executionId)}: others advanced it ${this.attempts} times meanwhile; try again`
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * What a backend implements: the semantics of the store on checked input and on texts in stored form.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type { Ack, Timer } from "./Commit.js"
+import type { Burial, Failure, Kind } from "./DeadLetter.js"
+import type { Definition } from "./Definition.js"
+import type { Status } from "./Execution.js"
+import type { Pool, Renewal } from "./Lease.js"
+import type { StoreError } from "./StoreError.js"
+
+/**
+ * A commit as a backend gets it: checked, stamped, and in stored form.
+ *
+ * `version` is the expected one; `data` is the execution's text at `version + 1` with `token` in it. Of the timers each path comes once:
+ * it is either cancelled or armed.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedCommit {
+  readonly executionId: string
+  readonly definitionId: string
+  readonly version: number
+  readonly token: string
+  readonly data: string
+  readonly emits: ReadonlyArray<EncodedEmit>
+  readonly delayed: ReadonlyArray<EncodedDelayed>
+  readonly processed: string | undefined
+  readonly cancelled: ReadonlyArray<string>
+  readonly armed: ReadonlyArray<{ readonly path: string; readonly fireAt: number }>
+  readonly spawns: ReadonlyArray<{ readonly childId: string; readonly rootPath: string; readonly context: string }>
+  readonly trace: string | undefined
+  readonly ack: Ack | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedEmit {
+  readonly targetId: string | null
+  readonly event: string
+}
+
+/**
+ * An event that is kept apart until it is due, in seconds since the epoch.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedDelayed extends EncodedEmit {
+  readonly dueAt: number
+}
+
+/**
+ * A renewal with all its parts, its beat, which no other has, and when it is, in seconds since the epoch.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedRenewal extends Required<Renewal> {
+  readonly beat: string
+  readonly renewedAt: number
+}
+
+/**
+ * What became of a commit. `found` is the stored version, none where there is no such execution.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type CommitOutcome =
+  | { readonly _tag: "Applied"; readonly seqs: ReadonlyArray<number> }
+  | { readonly _tag: "Conflict"; readonly found: Option.Option<number> }
+
+/**
+ * A stored execution: its text, and the version that the compare-and-swap compares.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedExecution {
+  readonly data: unknown
+  readonly version: unknown
+}
+
+/**
+ * The rows of a listing as a backend gives them. `parts` is the JSON text of an array of the row's `status`, `outcome`, `active_path`,
+ * `parent_id` and `finished_at`, or null where the row's data is not a JSON object.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedSummary {
+  readonly id: unknown
+  readonly definitionId: unknown
+  readonly version: unknown
+  readonly parts: unknown
+}
+
+/**
+ * What is recorded of a row that failed before; nothing otherwise.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface Failed {
+  readonly failed: Omit<Failure, "work"> | undefined
+}
+
+/**
+ * A row of the timers that is none, because a column holds what it cannot. `executionId`, `path` and `fireAt` are by what `bury` finds it;
+ * `problem` says what is wrong.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface BrokenTimer extends Timer {
+  readonly problem: string
+}
+
+/**
+ * A stored dead letter. `executionId` is the outbox's `target_id`, the spawns' `parent_id` or the timers' `execution_id`; `path` the spawns'
+ * `root_path` or the timers' `path`; `body` the outbox's `event` or the spawns' `context`. What a kind does not have is null; what is no text,
+ * in a column of texts, comes as the text of its SQL literal with `broken` set.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedDeadLetter {
+  readonly id: number
+  readonly kind: unknown
+  readonly seq: unknown
+  readonly executionId: unknown
+  readonly childId: unknown
+  readonly path: unknown
+  readonly fireAt: unknown
+  readonly body: unknown
+  readonly broken: boolean
+  readonly reason: unknown
+  readonly attempts: unknown
+  readonly error: unknown
+  readonly diedAt: unknown
+}
+
+/**
+ * Counts of rows. `event` is the text of the outbox's first event, `earliest` the time of the first timer, `diedAt` that of the first dead
+ * letter; null where there is none.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedStats {
+  readonly outbox: { readonly count: number; readonly failing: number; readonly event: unknown }
+  readonly spawns: { readonly count: number; readonly failing: number }
+  readonly timers: {
+    readonly count: number
+    readonly failing: number
+    readonly due: number
+    readonly earliest: unknown
+  }
+  readonly deadLetters: { readonly count: number; readonly diedAt: unknown }
+}
+
+/**
+ * What a backend implements: the semantics of `ExecutionStore` on checked input and on texts in stored form. What comes out of a
+ * database is `unknown`: decoding it, and reporting what does not decode, is done once, by `ExecutionStore.make`. `limit` counts rows.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface Encoded {
+  readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
+  readonly loadForEvent: (
+    id: string,
+    eventId: string
+  ) => Effect.Effect<Option.Option<EncodedExecution & { readonly processed: boolean }>, StoreError>
+  readonly commit: (commit: EncodedCommit) => Effect.Effect<CommitOutcome, StoreError>
+  readonly isProcessed: (id: string, eventId: string) => Effect.Effect<boolean, StoreError>
+  readonly list: (query: {
+    readonly definitionId: string | undefined
+    readonly status: ReadonlyArray<Status> | undefined
+    readonly rootsOnly: boolean
+    readonly parentId: string | undefined
+    readonly after: string | undefined
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<EncodedSummary>, StoreError>
+  readonly enqueue: (emits: {
+    readonly emits: ReadonlyArray<EncodedEmit>
+    readonly delayed: ReadonlyArray<EncodedDelayed>
+  }) => Effect.Effect<ReadonlyArray<number>, StoreError>
+  readonly releaseDelayed: (now: number, limit: number) => Effect.Effect<number, StoreError>
+  readonly nextDelayed: Effect.Effect<Option.Option<number>, StoreError>
+  readonly pendingOutbox: (
+    after: number | undefined,
+    limit: number
+  ) => Effect.Effect<
+    ReadonlyArray<{ readonly seq: number; readonly targetId: unknown; readonly event: unknown } & Failed>,
+    StoreError
+  >
+  readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
+  readonly pendingSpawns: (
+    after: number | undefined,
+    limit: number
+  ) => Effect.Effect<
+    ReadonlyArray<
+      {
+        readonly seq: number
+        readonly parentId: unknown
+        readonly childId: unknown
+        readonly rootPath: unknown
+        readonly context: unknown
+      } & Failed
+    >,
+    StoreError
+  >
+  readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
+  readonly isSpawning: (childId: string) => Effect.Effect<boolean, StoreError>
+  readonly isSpawnParent: (parentId: string) => Effect.Effect<boolean, StoreError>
+  readonly dropSpawns: (parentId: string) => Effect.Effect<void, StoreError>
+  readonly dueTimers: (
+    now: number,
+    after: Timer | undefined,
+    limit: number
+  ) => Effect.Effect<
+    {
+      readonly timers: ReadonlyArray<Timer>
+      readonly failures: ReadonlyArray<Failure>
+      readonly broken: ReadonlyArray<BrokenTimer>
+    },
+    StoreError
+  >
+  readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
+  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
+  readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
+  readonly recordFailure: (failure: Failure) => Effect.Effect<void, StoreError>
+  readonly bury: (work: Ack, why: Burial & { readonly diedAt: number }) => Effect.Effect<boolean, StoreError>
+  readonly listDeadLetters: (query: {
+    readonly kind: Kind | undefined
+    readonly executionId: string | undefined
+    readonly after: number | undefined
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<EncodedDeadLetter>, StoreError>
+  readonly redrive: (
+    id: number
+  ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>
+  readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
+  readonly stats: (now: number) => Effect.Effect<EncodedStats, StoreError>
+  readonly appendTrace: (executionId: string, entry: string) => Effect.Effect<void, StoreError>
+  readonly readTrace: (
+    executionId: string
+  ) => Effect.Effect<ReadonlyArray<{ readonly index: number; readonly entry: unknown }>, StoreError>
+  readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
+  readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  readonly markProcessed: (now: number) => Effect.Effect<void, StoreError>
+  readonly pruneProcessed: (
+    before: number,
+    after: number | undefined,
+    limit: number
+  ) => Effect.Effect<{ readonly removed: number; readonly next: number | undefined }, StoreError>
+  readonly leases: (pool: string) => Effect.Effect<Pool, StoreError>
+  readonly renewLeases: (renewal: EncodedRenewal) => Effect.Effect<void, StoreError>
+  readonly leaveLeases: (pool: string, holder: string) => Effect.Effect<void, StoreError>
+  readonly publishDefinition: (definition: Definition) => Effect.Effect<void, StoreError>
+  readonly loadDefinition: (
+    definitionId: string,
+    version: number | undefined
+  ) => Effect.Effect<Option.Option<Definition>, StoreError>
+}

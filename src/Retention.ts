@@ -1,0 +1,117 @@
+/**
+ * Removes what is old: events from the dedupe ledger, and trees of executions that are finished. Nothing is removed unless it is asked for.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { ExecutionStore } from "./ExecutionStore.js"
+import * as internal from "./internal/retention.js"
+import type { StoreError } from "./StoreError.js"
+
+/**
+ * What is removed, and when. Without `processed` and `finished`, nothing is.
+ *
+ * - `processed`: how long an execution remembers at least which events it has consumed. It must be longer than an event can be sent again
+ *   with the same id: than relays retry it (`retry` and `maxAttempts`; by default about 2 hours), than a dead letter may wait before it is
+ *   redriven, and than other systems repeat what they send. An event that comes again later than that takes effect again. What belongs to
+ *   executions to which an event is pending, or of which there is a dead letter, is kept.
+ * - `finished`: how long a tree of executions is kept after the last of them finished. Only whole trees are removed, from their root, with
+ *   all that the store keeps of them: never one with an execution that lives, that is still to be created, or that does not decode.
+ * - `failed`: whether executions that are `FAILED` count as finished, by the time of their last commit; by default they are kept, with the
+ *   trees that they are in.
+ * - `definitionId`: only trees whose root follows this definition; by default all.
+ * - `interval`: how often to look, by default 1 hour, at most 1 day. What is removed is older than asked for by up to that long.
+ * - `batchSize`: how many rows are read, and events removed, at once, 1 to 1,000, by default 500. Between batches others have their turn.
+ * - `pause`: how long to rest between batches, by default 100 milliseconds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  readonly processed?: Duration.DurationInput
+  readonly finished?: Duration.DurationInput
+  readonly failed?: boolean
+  readonly definitionId?: string
+  readonly interval?: Duration.DurationInput
+  readonly batchSize?: number
+  readonly pause?: Duration.DurationInput
+}
+
+/**
+ * How many events and executions were removed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Removed {
+  readonly processed: number
+  readonly executions: number
+}
+
+/**
+ * How it is.
+ *
+ * - `lastRun`: when it last was through, in seconds since the epoch; none before the first time.
+ * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `removed`: what it has removed since it began.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Health {
+  readonly lastRun: Option.Option<number>
+  readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
+  readonly removed: Removed
+}
+
+/**
+ * Removes what is old at each `interval`, until the scope closes. A failure of the store is logged and ends nothing: the next time goes on.
+ * Several processes may do so on one store.
+ *
+ * - `health`: how it is.
+ * - `awaitFatal`: waits for the failure that ended it: a defect. It ends no other way.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Retention {
+  readonly health: Effect.Effect<Health>
+  readonly awaitFatal: Effect.Effect<never, StoreError>
+}
+
+/**
+ * @since 0.1.0
+ * @category tags
+ */
+export const Retention: Context.Tag<Retention, Retention> = Context.GenericTag<Retention>("holdfast/Retention")
+
+/**
+ * Goes through the store once. Events are removed that were in the ledger when a run of `processed` ago, or longer, began: the first runs
+ * remove none.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const run: (options: Options) => Effect.Effect<Removed, StoreError, ExecutionStore> = internal.run
+
+/**
+ * Begins to remove what is old.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make: (options: Options) => Effect.Effect<Retention, never, ExecutionStore | Scope.Scope> = internal.make
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options: Options): Layer.Layer<Retention, never, ExecutionStore> =>
+  Layer.scoped(Retention, make(options))

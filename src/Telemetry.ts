@@ -1,0 +1,102 @@
+/**
+ * Keeps the gauges of what waits in the store: the backlog, the age of the oldest work, and the dead letters (see `Metrics`).
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
+import * as captured from "./internal/captured.js"
+import * as Metrics from "./Metrics.js"
+import type { StoreError } from "./StoreError.js"
+
+/**
+ * - `interval`: how often the store's `stats` are read, by default every 15 seconds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  readonly interval?: Duration.DurationInput
+}
+
+const gauges = (work: string) => {
+  const backlog = Metric.tagged(Metrics.backlog, "work", work)
+  const failing = Metric.tagged(Metrics.failing, "work", work)
+  const oldestAge = Metric.tagged(Metrics.oldestAge, "work", work)
+  return {
+    count: (count: number, failed: number) => Effect.zipRight(Metric.set(backlog, count), Metric.set(failing, failed)),
+    // A row of another program does not say since when it waits: then nothing is known, which is not 0.
+    age: ({ count, oldest }: Backlog, now: number) =>
+      count > 0 && Option.isNone(oldest)
+        ? Effect.void
+        : Metric.set(oldestAge, Math.max(0, now - Option.getOrElse(oldest, () => now)))
+  }
+}
+
+const outbox = gauges("Outbox")
+const spawns = gauges("Spawn")
+const timers = gauges("Timer")
+
+/**
+ * Sets the gauges once.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.gen(function* () {
+  const store = yield* ExecutionStore
+  const stats = yield* Effect.withTracerEnabled(store.stats, false)
+  const now = (yield* Clock.currentTimeMillis) / 1000
+  yield* outbox.count(stats.outbox.count, stats.outbox.failing)
+  yield* outbox.age(stats.outbox, now)
+  yield* spawns.count(stats.spawns.count, stats.spawns.failing)
+  yield* timers.count(stats.timers.due, stats.timers.failing)
+  yield* timers.age(stats.timers, now)
+  yield* Metric.set(Metrics.deadLettersHeld, stats.deadLetters.count)
+})
+
+/**
+ * Sets the gauges again and again until the scope closes. While the store cannot be read they keep what they had; the log says so once.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (options: Options = {}): Effect.Effect<void, never, ExecutionStore | Scope.Scope> =>
+  Effect.flatMap(ExecutionStore, (store) => {
+    let said: string | undefined
+    const attempt = sample.pipe(
+      Effect.provideService(ExecutionStore, store),
+      Effect.tap(() => {
+        said = undefined
+      }),
+      Effect.catchAll((error) => {
+        if (error.message === said) return Effect.void
+        said = error.message
+        return Effect.logWarning(`the backlog cannot be measured: ${error.message}`, error)
+      })
+    )
+    return attempt.pipe(
+      Effect.repeat(Schedule.spaced(options.interval ?? "15 seconds")),
+      captured.unparented,
+      Effect.annotateLogs({ package: "holdfast", module: "Telemetry" }),
+      Effect.interruptible,
+      Effect.forkScoped,
+      Effect.asVoid
+    )
+  })
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options?: Options): Layer.Layer<never, never, ExecutionStore> =>
+  Layer.scopedDiscard(make(options))

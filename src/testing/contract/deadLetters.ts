@@ -1,0 +1,426 @@
+/**
+ * Work that was given up: moved aside, listed, redriven, discarded.
+ *
+ * @since 0.1.0
+ */
+import { describe, expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
+import type { Ack, Timer } from "../../Commit.js"
+import { scheduleTimer } from "../../Commit.js"
+import type { Burial } from "../../DeadLetter.js"
+import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
+import { refuses } from "../internal/assertions.js"
+import { awkwardTexts, emit, order, spawn } from "../internal/samples.js"
+import { timers as armed, deadLetters as letters, outbox, outboxEntries, spawns } from "../internal/state.js"
+import type { Subject } from "../Subject.js"
+
+const timer = (path: string, fireAt: number, executionId = "a"): Timer => ({ executionId, path, fireAt })
+
+const timerWork = (timer: Timer): Ack => ({ _tag: "Timer", ...timer })
+
+const outboxWork = (seq: number): Ack => ({ _tag: "Outbox", seq })
+
+const why: Burial = { reason: "attempts", attempts: 20, error: "no answer" }
+
+const bury = (work: Ack, burial: Burial = why) => Effect.flatMap(ExecutionStore, (store) => store.bury(work, burial))
+
+/** Enqueues events and gives them up at once; gives the ids of the dead letters. */
+const buried = (...emits: ReadonlyArray<ReturnType<typeof emit>>) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const before = (yield* letters()).length
+    for (const seq of yield* store.enqueue(emits)) expect(yield* bury(outboxWork(seq))).toBe(true)
+    return (yield* letters()).slice(before).map((letter) => letter.id)
+  })
+
+/**
+ * @since 0.1.0
+ * @category tests
+ */
+export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
+  describe("dead letters", () => {
+    test("an event that is given up leaves the outbox and is kept whole", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [first = 0, second = 0] = yield* store.enqueue([emit("1"), emit("2", null)])
+        const [entry] = yield* outboxEntries()
+        yield* store.recordFailure({ work: outboxWork(first), attempts: 19, error: "no answer", retryAt: 100 })
+        yield* TestClock.adjust("90500 millis")
+        expect(yield* bury(outboxWork(first))).toBe(true)
+        expect((yield* outbox()).map((entry) => entry.seq)).toEqual([second])
+        const [letter, ...others] = yield* letters()
+        expect(others).toEqual([])
+        expect(letter).toEqual({
+          _tag: "Outbox",
+          id: letter?.id,
+          work: outboxWork(first),
+          executionId: "target",
+          row: Option.fromNullable(entry),
+          text: letter?.text,
+          ...why,
+          diedAt: 90.5
+        })
+        expect(JSON.parse(letter?.text ?? "")).toMatchObject({ seq: first, target_id: "target" })
+        expect(JSON.parse(JSON.parse(letter?.text ?? "").event)).toMatchObject({ id: "1", kind: "Happened" })
+        expect((yield* store.stats).outbox.failing).toBe(0)
+        yield* bury(outboxWork(second), { reason: "no-target", attempts: 1, error: "" })
+        expect((yield* letters())[1]).toMatchObject({ executionId: null, reason: "no-target", attempts: 1, error: "" })
+      }))
+
+    test("a spawn that is given up is kept whole, and its child is not on its way any more", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.commit(order("a"), { spawns: [spawn("c", { n: [1, { x: null }], big: 2n ** 60n })] })
+        const [entry] = yield* spawns()
+        expect(yield* store.isSpawning("c")).toBe(true)
+        const work: Ack = { _tag: "Spawn", seq: entry?.seq ?? 0 }
+        expect(yield* bury(work, { reason: "rejected", attempts: 3, error: "no" })).toBe(true)
+        expect(yield* spawns()).toEqual([])
+        expect(yield* store.isSpawning("c")).toBe(false)
+        const [letter] = yield* letters()
+        expect(letter).toMatchObject({ _tag: "Spawn", work, executionId: "a", reason: "rejected", attempts: 3 })
+        expect(letter?.row).toEqual(Option.fromNullable(entry))
+        expect(JSON.parse(letter?.text ?? "")).toMatchObject({ parent_id: "a", child_id: "c", root_path: "Root" })
+      }))
+
+    test("a timer that is given up is kept, and one that was armed anew is not given up", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const fireAt = 1790000060.1234567
+        yield* store.commit(order("a"), { timers: [scheduleTimer("p", fireAt), scheduleTimer("", 20)] })
+        for (const other of [fireAt + 1, fireAt - 1]) {
+          expect(yield* bury(timerWork(timer("p", other)))).toBe(false)
+        }
+        expect(yield* bury(timerWork(timer("q", fireAt)))).toBe(false)
+        expect(yield* bury(timerWork(timer("p", fireAt, "b")))).toBe(false)
+        expect(yield* letters()).toEqual([])
+        expect(yield* bury(timerWork(timer("p", fireAt)))).toBe(true)
+        expect(yield* armed()).toEqual([timer("", 20)])
+        const [letter] = yield* letters()
+        expect(letter).toMatchObject({ _tag: "Timer", work: timerWork(timer("p", fireAt)), executionId: "a" })
+        expect(letter?.row).toEqual(Option.some(timer("p", fireAt)))
+        expect(JSON.parse(letter?.text ?? "")).toEqual({ execution_id: "a", path: "p", fire_at: fireAt })
+        expect(yield* bury(timerWork(timer("", 20)))).toBe(true)
+      }))
+
+    test("what is gone cannot be given up", () =>
+      Effect.gen(function* () {
+        const [id = 0] = yield* buried(emit("1"))
+        const [letter] = yield* letters()
+        expect(letter?.id).toBe(id)
+        expect(yield* bury(letter?.work ?? outboxWork(0))).toBe(false)
+        expect(yield* bury(outboxWork(99))).toBe(false)
+        expect(yield* bury({ _tag: "Spawn", seq: 1 })).toBe(false)
+        expect(yield* letters()).toHaveLength(1)
+      }))
+
+    test("a redriven event is a new one at the end, with the text that it had", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [first = 0] = yield* store.enqueue([emit("1"), emit("2")])
+        const [entry] = yield* outboxEntries()
+        yield* TestClock.adjust("1 minute")
+        yield* bury(outboxWork(first))
+        const [letter] = yield* letters()
+        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* letters()).toEqual([])
+        expect(yield* store.redrive(letter?.id ?? 0)).toBe(false)
+        const entries = yield* outboxEntries()
+        expect(entries.map((entry) => entry.event.id)).toEqual(["2", "1"])
+        expect(entries[1]).toEqual({ ...entry, seq: entries[1]?.seq })
+        expect(entries[1]?.seq).toBeGreaterThan(entries[0]?.seq ?? 0)
+      }))
+
+    test("what was redriven may be given up again, under a new id", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const ids = yield* buried(emit("1"))
+        for (let i = 0; i < 3; i++) {
+          expect(yield* store.redrive(ids.at(-1) ?? 0)).toBe(true)
+          const [entry] = yield* outbox()
+          yield* bury(outboxWork(entry?.seq ?? 0), { ...why, attempts: i })
+          const [letter, ...others] = yield* letters()
+          expect(others).toEqual([])
+          expect(letter).toMatchObject({ attempts: i })
+          expect(letter?.id).toBeGreaterThan(ids.at(-1) ?? 0)
+          ids.push(letter?.id ?? 0)
+        }
+      }))
+
+    test("a redriven spawn is a new one at the end", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.commit(order("a"), { spawns: [spawn("1", { deep: { big: 2n ** 70n } }), spawn("2")] })
+        const [entry] = yield* spawns()
+        yield* bury({ _tag: "Spawn", seq: entry?.seq ?? 0 })
+        const [letter] = yield* letters({ kind: "Spawn" })
+        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        const all = yield* spawns()
+        expect(all.map((entry) => entry.childId)).toEqual(["2", "1"])
+        expect(all[1]).toEqual({ ...entry, seq: all[1]?.seq })
+        expect(yield* store.isSpawning("1")).toBe(true)
+      }))
+
+    test("a redriven timer is armed for its time, unless its path is armed for another", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const { execution } = yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10.25)] })
+        yield* bury(timerWork(timer("p", 10.25)))
+        const [first] = yield* letters()
+        expect(yield* store.redrive(first?.id ?? 0)).toBe(true)
+        expect(yield* armed()).toEqual([timer("p", 10.25)])
+        expect(yield* letters()).toEqual([])
+
+        yield* bury(timerWork(timer("p", 10.25)))
+        const again = yield* store.commit(execution, { timers: [scheduleTimer("p", 30)] })
+        const [second] = yield* letters()
+        expect(yield* store.redrive(second?.id ?? 0)).toBe(false)
+        expect(yield* armed()).toEqual([timer("p", 30)])
+        expect(yield* letters()).toEqual([second])
+
+        yield* store.commit(again.execution, { timers: [scheduleTimer("p", 10.25)] })
+        expect(yield* store.redrive(second?.id ?? 0)).toBe(true)
+        expect(yield* armed()).toEqual([timer("p", 10.25)])
+        expect(yield* letters()).toEqual([])
+      }))
+
+    test("what is redriven did not fail yet", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10)] })
+        const work = timerWork(timer("p", 10))
+        yield* store.recordFailure({ work, attempts: 20, error: "", retryAt: 1 })
+        yield* bury(work)
+        const [letter] = yield* letters()
+        yield* store.redrive(letter?.id ?? 0)
+        expect((yield* store.dueTimers(10)).failures).toEqual([])
+        yield* store.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
+        expect((yield* store.dueTimers(10)).failures).toMatchObject([{ attempts: 1 }])
+      }))
+
+    test("redriving tells the listeners what there is to do; giving up and discarding tell nothing", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.commit(order("a"), { spawns: [spawn("c")], timers: [scheduleTimer("p", 10.5)] })
+        const [child] = yield* spawns()
+        const heard: Array<Pick<Notice, "emits" | "spawns" | "nextTimer">> = []
+        yield* store.listen(({ committed, emits, nextTimer, spawns }) => {
+          expect(committed).toEqual(Option.none())
+          heard.push({ emits, spawns, nextTimer })
+        })
+        yield* bury({ _tag: "Spawn", seq: child?.seq ?? 0 })
+        yield* bury(timerWork(timer("p", 10.5)))
+        expect(heard).toEqual([])
+        yield* buried(emit("1"))
+        heard.splice(0)
+        for (const letter of yield* letters()) yield* store.redrive(letter.id)
+        expect(heard).toEqual([
+          { emits: 0, spawns: 1, nextTimer: Option.none() },
+          { emits: 0, spawns: 0, nextTimer: Option.some(10.5) },
+          { emits: 1, spawns: 0, nextTimer: Option.none() }
+        ])
+        yield* store.redrive(99)
+        yield* store.discard(99)
+        expect(heard).toHaveLength(3)
+      }))
+
+    test("a discarded one is gone for good, and its id is not used again", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [first = 0, second = 0] = yield* buried(emit("1"), emit("2"))
+        expect(yield* store.discard(second)).toBe(true)
+        expect(yield* store.discard(second)).toBe(false)
+        expect(yield* store.redrive(second)).toBe(false)
+        expect((yield* letters()).map((letter) => letter.id)).toEqual([first])
+        expect(yield* outbox()).toEqual([])
+        const [third = 0] = yield* buried(emit("3"))
+        expect(third).toBeGreaterThan(second)
+      }))
+
+    test("they are listed by id, by kind and by execution, in pages", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        for (const id of ["a", "b"]) {
+          const { seqs } = yield* store.commit(order(id), {
+            emits: [emit(`${id}1`, "a"), emit(`${id}2`, "b"), emit(`${id}3`, null)],
+            spawns: [spawn(`${id}-child`)],
+            timers: [scheduleTimer("p", 10)]
+          })
+          yield* Effect.forEach(seqs, (seq) => bury(outboxWork(seq)))
+          yield* bury(timerWork(timer("p", 10, id)))
+        }
+        for (const { seq } of yield* spawns()) yield* bury({ _tag: "Spawn", seq })
+        const all = yield* letters()
+        expect(all.map((letter) => [letter._tag, letter.executionId])).toEqual([
+          ...["a", "b", null].map((target) => ["Outbox", target]),
+          ["Timer", "a"],
+          ...["a", "b", null].map((target) => ["Outbox", target]),
+          ["Timer", "b"],
+          ["Spawn", "a"],
+          ["Spawn", "b"]
+        ])
+        expect(all.map((letter) => letter.id)).toEqual(all.map((letter) => letter.id).toSorted((a, b) => a - b))
+        for (const limit of [1, 2, 3, 9, 10, 1000]) {
+          expect(yield* letters({ limit })).toEqual(all)
+          for (const kind of ["Outbox", "Spawn", "Timer"] as const) {
+            const ofKind = all.filter((letter) => letter._tag === kind)
+            expect(yield* letters({ kind, limit })).toEqual(ofKind)
+            const ofBoth = ofKind.filter((letter) => letter.executionId === "a")
+            expect(yield* letters({ kind, executionId: "a", limit })).toEqual(ofBoth)
+          }
+          const ofExecution = all.filter((letter) => letter.executionId === "b")
+          expect(yield* letters({ executionId: "b", limit })).toEqual(ofExecution)
+        }
+        const page = yield* store.listDeadLetters({ limit: 9 })
+        expect(page.next).toEqual(Option.fromNullable(all[8]?.id))
+        expect((yield* store.listDeadLetters({ limit: 10 })).next).toEqual(Option.none())
+        expect(yield* letters({ executionId: "nobody" })).toEqual([])
+        expect(yield* letters({ after: all[4]?.id ?? 0 })).toEqual(all.slice(5))
+      }))
+
+    test("a page has 100 of them where nothing is said", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* buried(...Array.from({ length: 101 }, (_, i) => emit(String(i))))
+        expect((yield* store.listDeadLetters()).entries).toHaveLength(100)
+      }))
+
+    test("a purge takes those that were addressed to the execution or issued by it", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        for (const id of ["a", "b"]) {
+          const { seqs } = yield* store.commit(order(id), {
+            emits: [emit(`to ${id}`, id), emit("to x", "x")],
+            spawns: [spawn(`${id}-child`)],
+            timers: [scheduleTimer("p", 10)]
+          })
+          yield* Effect.forEach(seqs, (seq) => bury(outboxWork(seq)))
+          yield* bury(timerWork(timer("p", 10, id)))
+        }
+        for (const { seq } of yield* spawns()) yield* bury({ _tag: "Spawn", seq })
+        const all = yield* letters()
+        expect(all).toHaveLength(8)
+        expect(yield* store.purge("a", 2)).toBe(false)
+        expect(yield* letters()).toEqual(all)
+        expect(yield* store.purge("a", 1)).toBe(true)
+        expect(yield* letters()).toEqual(all.filter((letter) => letter.executionId !== "a"))
+        // there is no such execution: what is left of it is swept
+        expect(yield* store.purge("x", 0)).toBe(false)
+        expect((yield* letters()).map((letter) => letter.executionId)).toEqual(["b", "b", "b"])
+      }))
+
+    test("any text comes back, a long error in part", () =>
+      Effect.gen(function* () {
+        for (const text of awkwardTexts) {
+          const [id] = yield* buried(emit(text, text))
+          const letter = (yield* letters()).find((letter) => letter.id === id)
+          expect(letter).toMatchObject({ executionId: text })
+          expect(JSON.parse(letter?.text ?? "")).toMatchObject({ target_id: text })
+          expect(yield* letters({ executionId: text })).toEqual([letter])
+        }
+        const store = yield* ExecutionStore
+        yield* store.commit(order("a"), { timers: awkwardTexts.map((path) => scheduleTimer(path, 1)) })
+        for (const path of awkwardTexts) {
+          expect(yield* bury(timerWork(timer(path, 1)), { ...why, error: path })).toBe(true)
+          const letter = (yield* letters({ kind: "Timer" })).at(-1)
+          expect(letter).toMatchObject({ error: path, row: Option.some(timer(path, 1)) })
+          expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+          expect(yield* bury(timerWork(timer(path, 1)), { ...why, error: "x".repeat(20_000) })).toBe(true)
+        }
+        expect((yield* letters({ kind: "Timer" })).every((letter) => letter.error === "x".repeat(10_000))).toBe(true)
+      }))
+
+    test("of several that give up the same work one does", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [seq = 0] = yield* store.enqueue([emit("1")])
+        const all = Effect.all(
+          Array.from({ length: 5 }, () => bury(outboxWork(seq))),
+          { concurrency: "unbounded" }
+        )
+        expect((yield* all).filter((done) => done)).toHaveLength(1)
+        const [letter, ...others] = yield* letters()
+        expect(others).toEqual([])
+        const redriven = yield* Effect.all(
+          Array.from({ length: 5 }, () => store.redrive(letter?.id ?? 0)),
+          { concurrency: "unbounded" }
+        )
+        expect(redriven.filter((done) => done)).toHaveLength(1)
+        expect(yield* outbox()).toHaveLength(1)
+      }))
+
+    test("what cannot be is refused", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [id = 0] = yield* buried(emit("1"))
+        yield* refuses(store.bury(outboxWork(-1), why), "work.seq")
+        yield* refuses(store.bury(timerWork(timer("p", Number.NaN)), why), "work.fireAt")
+        yield* refuses(store.bury(outboxWork(1), { ...why, attempts: -1 }), "attempts")
+        for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN]) {
+          yield* refuses(store.redrive(wrong), "id")
+          yield* refuses(store.discard(wrong), "id")
+          yield* refuses(store.listDeadLetters({ after: wrong }), "after")
+        }
+        for (const limit of [0, -1, 1.5, 1001]) yield* refuses(store.listDeadLetters({ limit }), "limit")
+        yield* refuses(store.listDeadLetters({ executionId: "\ud800" }), "executionId")
+        yield* refuses(store.isSpawning("\ud800"), "childId")
+        expect((yield* letters()).map((letter) => letter.id)).toEqual([id])
+      }))
+
+    if (!hasRaw) return
+
+    rawTest("an event that does not decode is given up as it is, and redriven as it is", (insert) =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* insert("outbox", { seq: 1, target_id: "x", event: '{"id": ' })
+        yield* store.enqueue([emit("fine")])
+        const [corrupt] = (yield* store.pendingOutbox()).corrupt
+        expect(corrupt?.work).toEqual(outboxWork(1))
+        yield* bury(corrupt?.work ?? outboxWork(0), { reason: "corrupt", attempts: 0, error: corrupt?.message ?? "" })
+        const page = yield* store.pendingOutbox()
+        expect(page.corrupt).toEqual([])
+        expect(page.entries.map((entry) => entry.event.id)).toEqual(["fine"])
+        const [letter] = yield* letters()
+        expect(letter).toMatchObject({ reason: "corrupt", row: Option.none(), executionId: "x", work: outboxWork(1) })
+        expect(JSON.parse(letter?.text ?? "")).toEqual({ seq: 1, target_id: "x", event: '{"id": ' })
+        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        const again = yield* store.pendingOutbox()
+        expect(again.corrupt).toHaveLength(1)
+        expect(again.corrupt[0]?.problem).toBe(corrupt?.problem)
+      })
+    )
+
+    rawTest("a spawn that does not decode is given up as it is, and redriven as it is", (insert) =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* insert("spawns", { seq: 1, parent_id: "a", child_id: "c", root_path: "R", context: "[1]" })
+        const [corrupt] = (yield* store.pendingSpawns()).corrupt
+        const work: Ack = { _tag: "Spawn", seq: 1 }
+        expect(corrupt?.work).toEqual(work)
+        expect(yield* bury(work, { reason: "corrupt", attempts: 0, error: "" })).toBe(true)
+        const [letter] = yield* letters({ executionId: "a" })
+        expect(letter).toMatchObject({ _tag: "Spawn", row: Option.none() })
+        expect(JSON.parse(letter?.text ?? "")).toMatchObject({ context: "[1]" })
+        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect((yield* store.pendingSpawns()).corrupt).toHaveLength(1)
+      })
+    )
+
+    rawTest("work under an id that this library refuses can fail and be given up", (insert) =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const executionId = "x".repeat(2000)
+        yield* insert("timers", { execution_id: executionId, path: "p", fire_at: 10 })
+        const [due] = (yield* store.dueTimers(10)).entries
+        expect(due).toEqual(timer("p", 10, executionId))
+        const work = timerWork(timer("p", 10, executionId))
+        yield* store.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
+        expect((yield* store.dueTimers(10)).failures).toHaveLength(1)
+        expect(yield* bury(work)).toBe(true)
+        expect(yield* armed()).toEqual([])
+      })
+    )
+  })
+}

@@ -1,0 +1,26 @@
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { open } from "holdfast/internal/libsql/open"
+import * as rqliteDriver from "holdfast/internal/rqliteDriver"
+import * as sqliteClient from "holdfast/internal/sqliteClient"
+import type { SqlDriver } from "holdfast/SqlDriver"
+import * as RqliteServer from "./RqliteServer.js"
+import { connect } from "./rqlite/client.js"
+import * as Temp from "./temp.js"
+
+/** Drivers of each kind, each time on an empty database of its own. */
+export const all: ReadonlyArray<readonly [name: string, driver: Effect.Effect<SqlDriver, unknown, Scope.Scope>]> = [
+  ["an SQLite file", Effect.flatMap(Temp.database, (filename) => sqliteClient.make({ filename }))],
+  [
+    "a libSQL file",
+    Effect.flatMap(Temp.database, (filename) => Effect.map(open({ url: `file:${filename}` }), ({ driver }) => driver))
+  ],
+  [
+    "a cluster's stand-in",
+    Effect.gen(function* () {
+      const { urls } = yield* RqliteServer.make()
+      const client = yield* connect(urls)
+      return yield* rqliteDriver.make(client, { level: "weak", decisive: "linearizable", groupCommit: true })
+    })
+  ]
+]

@@ -1,54 +1,25 @@
-/**
- * What a commit and a read cost on a cluster of rqlite nodes, each form beside the naive one in the same run.
- *
- *   RQLITE_URL=http://127.0.0.1:4001 npx vite-node --config vitest.config.ts bench/rqlite.ts [seconds a figure]
- *
- * It writes there: into tables of a prefix of its own, which it removes. Rates differ between machines and moments; look at the ratios.
- */
+/** What commits and reads cost on a cluster of rqlite nodes (`RQLITE_URL`). It writes there: into tables of a prefix of its own, which it removes. */
 import { randomBytes } from "node:crypto"
 import * as HttpClient from "@effect/platform/HttpClient"
-import { NodeHttpClient, NodeRuntime } from "@effect/platform-node"
-import * as Clock from "effect/Clock"
-import * as Console from "effect/Console"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Commit from "holdfast/Commit"
-import * as Event from "holdfast/Event"
-import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteClient from "holdfast/RqliteClient"
+import type { RqliteError } from "holdfast/RqliteError"
 import * as RqliteStore from "holdfast/RqliteStore"
 import * as SqlDriver from "holdfast/SqlDriver"
+import * as Figure from "./internal/figure.js"
+import * as measure from "./internal/measure.js"
+import * as order from "./internal/order.js"
+import type { Topic } from "./internal/settings.js"
+import * as tables from "./internal/tables.js"
+import { commits, type Step, through } from "./internal/writers.js"
 
-const seconds = Number(process.argv[2] ?? "1")
-const rounds = 3
+const topic = "rqlite"
 const prefix = `b${randomBytes(8).toString("hex")}_`
-const unbounded = { concurrency: "unbounded" } as const
-
-/** An order whose items make up `bytes` of JSON. */
-const contextOf = (bytes: number) => {
-  const items: Array<Readonly<Record<string, string | number>>> = []
-  while (JSON.stringify(items).length < bytes) {
-    const sku = `A-${1000 + items.length}`
-    items.push({ sku, quantity: 1 + (items.length % 3), note: "to be left at the door on the second floor" })
-  }
-  return { items }
-}
-
-const happened = (id: string, target: string): Commit.Emit => ({
-  targetId: target,
-  event: Event.make({ id, kind: "OrderPlaced", data: { order: target } })
-})
-
-/** Two emits, a processed event, a timer and a trace step. */
-const sideWrites = (id: string): Commit.Commit => ({
-  emits: [happened(`${id}-1`, "stock"), happened(`${id}-2`, "mail")],
-  processed: id,
-  timers: [Commit.scheduleTimer("payment", 1_790_000_000)],
-  trace: Commit.traceStep({ eventKind: "Placed", fromPath: "New", toPath: "Waiting", timestamp: 1_790_000_000 })
-})
 
 /** Counts the bytes of the bodies that are sent to `/db/execute`. */
 const counting = (sent: { bytes: number }) =>
@@ -71,13 +42,14 @@ const plainDriver = (client: RqliteClient.RqliteClient): SqlDriver.SqlDriver => 
  * The commit that one would write first: the execution by an upsert, then one statement for each thing beside it, guarded by the bytes
  * that were just written.
  */
-const naive = (client: RqliteClient.RqliteClient) => {
+const naive = (client: RqliteClient.RqliteClient): Step<RqliteError> => {
   const guard = `EXISTS (SELECT 1 FROM ${prefix}executions WHERE id = ? AND data = ?)`
-  return (execution: Execution.Execution, id: string) => {
+  return (execution, id) => {
     const next = { ...execution, version: execution.version + 1 }
     const data = JSON.stringify(next)
+    const { emits, trace } = order.sideWrites(id)
     const beside = [
-      ...(sideWrites(id).emits ?? []).map((emit) => ({
+      ...emits.map((emit) => ({
         sql: `INSERT INTO ${prefix}outbox (target_id, event) SELECT ?, ? WHERE ${guard}`,
         params: [emit.targetId, JSON.stringify(emit.event)]
       })),
@@ -91,7 +63,7 @@ const naive = (client: RqliteClient.RqliteClient) => {
       },
       {
         sql: `INSERT INTO ${prefix}trace (execution_id, idx, entry) SELECT ?, COALESCE((SELECT MAX(idx) FROM ${prefix}trace WHERE execution_id = ?), -1) + 1, ? WHERE ${guard}`,
-        params: [execution.id, execution.id, JSON.stringify(sideWrites(id).trace)]
+        params: [execution.id, execution.id, JSON.stringify(trace)]
       },
       {
         sql: `DELETE FROM ${prefix}trace WHERE execution_id = ? AND idx <= (SELECT MAX(idx) FROM ${prefix}trace WHERE execution_id = ?) - 200 AND ${guard}`,
@@ -111,163 +83,101 @@ const naive = (client: RqliteClient.RqliteClient) => {
   }
 }
 
-type Step = (execution: Execution.Execution, id: string) => Effect.Effect<Execution.Execution, unknown>
+const contexts = [
+  { size: "1 KiB", bytes: 1024 },
+  { size: "16 KiB", bytes: 16_384 }
+]
 
-/** How often a second `writers` fibers run their steps. */
-const rate = (fibers: number, run: (fiber: number, n: number) => Effect.Effect<unknown, unknown>) =>
+export const rqlite: Topic = (settings) =>
   Effect.gen(function* () {
-    const start = yield* Clock.currentTimeMillis
-    const end = start + seconds * 1000
-    let done = 0
-    yield* Effect.forEach(
-      Array.from({ length: fibers }, (_, fiber) => fiber),
-      (fiber) =>
-        Effect.gen(function* () {
-          for (let n = 0; (yield* Clock.currentTimeMillis) < end; n++) {
-            yield* run(fiber, n)
-            done++
-          }
-        }),
-      unbounded
-    )
-    return (done * 1000) / ((yield* Clock.currentTimeMillis) - start)
-  })
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-
-/** Measures the forms in turns, so that what slows the machine down slows each of them. */
-const compare = <E>(
-  title: string,
-  forms: Readonly<Record<string, Effect.Effect<number, E>>>,
-  unit: string
-): Effect.Effect<void, E> =>
-  Effect.gen(function* () {
-    const rates = new Map<string, Array<number>>(Object.keys(forms).map((name) => [name, []]))
-    for (let round = 0; round <= rounds; round++) {
-      for (const [name, run] of Object.entries(forms)) {
-        const measured = yield* run
-        // The first round only warms up.
-        if (round > 0) rates.get(name)?.push(measured)
-      }
-    }
-    const medians = Array.from(rates, ([name, values]) => ({ name, rate: median(values) }))
-    const least = medians.at(-1)?.rate ?? 1
-    yield* Console.log(`\n${title}`)
-    for (const { name, rate } of medians) {
-      const ratio = (rate / least).toFixed(2)
-      yield* Console.log(`  ${name.padEnd(44)} ${Math.round(rate).toString().padStart(7)} ${unit}  x${ratio}`)
-    }
-  })
-
-const names = ["holdfast_meta", "holdfast_listing", "executions", "outbox", "processed_events", "timers", "spawns"]
-const tables = [...names, "trace", "definitions"].map((name) => prefix + name)
-
-const program = Effect.gen(function* () {
-  const sent = { bytes: 0 }
-  const options = yield* RqliteClient.config
-  const http = Effect.map(HttpClient.HttpClient, counting(sent))
-  const client = yield* Effect.provideServiceEffect(RqliteClient.make(options), HttpClient.HttpClient, http)
-  const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
-  const storeWith = (options: RqliteStore.StoreOptions) =>
-    Effect.map(
-      Layer.build(Layer.provide(RqliteStore.layerClient({ ...options, prefix }), onClient)),
-      Context.get(ExecutionStore)
-    )
-  yield* Effect.addFinalizer(() =>
-    Effect.ignoreLogged(client.execute(tables.map((table) => ({ sql: `DROP TABLE IF EXISTS ${table}` }))))
-  )
-  const grouped = yield* storeWith({})
-  const single = yield* storeWith({ groupCommit: false })
-  const unbatched = yield* SqlDriver.make(plainDriver(client), { prefix })
-
-  const step =
-    (store: typeof grouped): Step =>
-    (execution, id) =>
-      Effect.map(store.commit(execution, sideWrites(id)), (committed) => committed.execution)
-  const first: Step = naive(client)
-
-  let runs = 0
-  const commits = (step: Step, writers: number, bytes: number) =>
-    Effect.suspend(() => {
-      const run = runs++
-      const context = contextOf(bytes)
-      const current = Array.from({ length: writers }, (_, writer) =>
-        Execution.make({ id: `${run}-${writer}`, definitionId: "order", status: "RUNNING", context })
+    const sent = { bytes: 0 }
+    const options = yield* RqliteClient.config
+    const http = Effect.map(HttpClient.HttpClient, counting(sent))
+    const client = yield* Effect.provideServiceEffect(RqliteClient.make(options), HttpClient.HttpClient, http)
+    const drops = yield* tables.drops(prefix)
+    yield* Effect.addFinalizer(() => Effect.ignoreLogged(client.execute(drops.map((sql) => ({ sql })))))
+    const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
+    const storeWith = (options: RqliteStore.StoreOptions) =>
+      Effect.map(
+        Layer.build(Layer.provide(RqliteStore.layerClient({ ...options, prefix }), onClient)),
+        Context.get(ExecutionStore)
       )
-      return rate(writers, (writer, n) =>
-        Effect.map(
-          step(current[writer] ?? Execution.make({ id: "", definitionId: "" }), `${run}-${writer}-${n}`),
-          (next) => {
-            current[writer] = next
-          }
-        )
-      )
+    const grouped = yield* storeWith({})
+    const single = yield* storeWith({ groupCommit: false })
+    const unbatched = yield* SqlDriver.make(plainDriver(client), { prefix })
+
+    const { seconds } = settings
+    yield* commits(through(grouped), { writers: 64 })(settings.warmUp)
+    const figures: Array<Figure.Figure> = []
+    const add = (figure: Omit<Parameters<typeof Figure.make>[0], "topic">): void => {
+      figures.push(Figure.make({ topic, ...figure }))
+    }
+    const rates = <K extends string>(round: Readonly<Record<"grouped" | K, measure.Sample>>, baseline: K) => ({
+      value: measure.rate(round.grouped),
+      baseline: measure.rate(round[baseline])
     })
 
-  yield* Console.log("bytes sent for a commit (2 emits, 1 processed id, 1 timer, 1 trace step)")
-  for (const [kind, context] of [
-    ["16 KiB of text", { text: "The parcel is to be left at the door. ".repeat(432) }],
-    ["16 KiB of small fields", contextOf(16_384)]
-  ] as const) {
-    for (const [form, take] of [
-      ["one statement a kind", step(single)],
-      ["naive statements", first]
+    for (const { bytes, size } of contexts) {
+      for (const writers of [1, 8, 64]) {
+        const options = { writers, bytes }
+        const shared = commits(through(grouped), options)
+        const alone = commits(through(single), options)
+        const first = commits(naive(client), options)
+        const rounds = yield* measure.rounds(
+          settings.rounds,
+          Effect.all({ grouped: shared(seconds), single: alone(seconds), naive: first(seconds) })
+        )
+        const name = `commits, ${size} of context, ${writers} ${writers === 1 ? "writer" : "writers"}`
+        const target = writers === 64 && bytes === 1024 ? Figure.atLeast(2) : undefined
+        const unit = "/s"
+        const besideAlone = rounds.map((round) => rates(round, "single"))
+        add({ name, unit, against: "a request for each commit", rounds: besideAlone, target })
+        const besideFirst = rounds.map((round) => rates(round, "naive"))
+        add({ name, unit, against: "a request for each, naive statements", rounds: besideFirst })
+      }
+    }
+
+    for (const [kind, context] of [
+      ["16 KiB of text", { text: "The parcel is to be left at the door. ".repeat(432) }],
+      ["16 KiB of small fields", order.contextOf(16_384)]
     ] as const) {
-      const before = sent.bytes
-      const execution = yield* take(Execution.make({ id: `${kind} ${form}`, definitionId: "order", context }), form)
-      const bytes = sent.bytes - before
-      const stored = yield* client.query([
-        { sql: `SELECT data FROM ${prefix}executions WHERE id = ?`, params: [execution.id] }
-      ])
-      const ratio = (bytes / Buffer.byteLength(String(stored[0]?.values[0]?.[0]))).toFixed(2)
-      yield* Console.log(
-        `  ${`${kind}, ${form}`.padEnd(44)} ${bytes.toString().padStart(7)}     x${ratio} of the execution`
-      )
+      for (const [form, step] of [
+        ["", through(single)],
+        [", naive statements", naive(client)]
+      ] as const) {
+        const before = sent.bytes
+        const execution = { ...order.make(`sent ${kind}${form}`), context }
+        yield* step(execution, `sent${form}`)
+        const value = sent.bytes - before
+        const sql = `SELECT LENGTH(CAST(data AS BLOB)) FROM ${prefix}executions WHERE id = ?`
+        const [stored] = yield* client.query([{ sql, params: [execution.id] }])
+        const rounds = [{ value, baseline: Number(stored?.values[0]?.[0]) }]
+        add({ name: `sent for a commit, ${kind}${form}`, unit: "bytes", against: "the execution's JSON", rounds })
+      }
     }
-  }
 
-  for (const [size, bytes] of [
-    ["1 KiB", 1024],
-    ["16 KiB", 16_384]
-  ] as const) {
-    for (const writers of [1, 8, 64]) {
-      yield* compare(
-        `commits a second, ${size} of context, ${writers} writers`,
-        {
-          "group commit": commits(step(grouped), writers, bytes),
-          "a request for each commit": commits(step(single), writers, bytes),
-          "a request for each commit, naive statements": commits(first, writers, bytes)
-        },
-        "/s"
+    const ids = measure.range(64).map((i) => `read-${i}`)
+    yield* Effect.forEach(ids, (id) => grouped.save(order.make(id)), { concurrency: "unbounded", discard: true })
+    const reads = (store: ExecutionStore, fibers: number) =>
+      measure.loop(fibers, seconds, (fiber) =>
+        Effect.filterOrFail(
+          store.loadForEvent(ids[fiber] ?? "none", "e"),
+          ({ execution }) => Option.isSome(execution),
+          () => "it is gone"
+        )
       )
+    for (const fibers of [1, 8, 64]) {
+      const rounds = yield* measure.rounds(
+        settings.rounds,
+        Effect.all({ grouped: reads(grouped, fibers), single: reads(unbatched, fibers) })
+      )
+      add({
+        name: `loadForEvent, ${fibers} ${fibers === 1 ? "fiber" : "fibers"}`,
+        unit: "/s",
+        against: "a request for each read",
+        rounds: rounds.map((round) => rates(round, "single")),
+        target: fibers === 64 ? Figure.atLeast(3) : undefined
+      })
     }
-  }
-
-  const ids = Array.from({ length: 64 }, (_, i) => `read-${i}`)
-  yield* Effect.forEach(
-    ids,
-    (id) => grouped.save(Execution.make({ id, definitionId: "order", context: contextOf(1024) })),
-    unbounded
-  )
-  const reads = (store: typeof grouped, fibers: number) =>
-    rate(fibers, (fiber) =>
-      Effect.filterOrDieMessage(
-        store.loadForEvent(ids[fiber] ?? "", "e"),
-        ({ execution }) => Option.isSome(execution),
-        "it is gone"
-      )
-    )
-  for (const fibers of [1, 8, 64]) {
-    yield* compare(
-      `loadForEvent a second, 1 KiB of context, ${fibers} fibers`,
-      {
-        "reads of a moment share a request": reads(grouped, fibers),
-        "a request for each read": reads(unbatched, fibers)
-      },
-      "/s"
-    )
-  }
-}).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici))
-
-NodeRuntime.runMain(program)
+    return figures
+  }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici))

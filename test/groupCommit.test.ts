@@ -249,6 +249,30 @@ describe("group commit", () => {
     })
   )
 
+  it.scoped("lets nobody wait for a fiber that calls twice in a row, and does where another came in between", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const group = yield* GroupCommit.make(
+        { ...driver, attempt: (take) => take().map((_, i) => ({ changes: 1, lastRowid: i })) },
+        limits
+      )
+      const commit = (name: string) => group.transaction(call(name), [statement(name)])
+      const turns: Array<string> = []
+      const other = (name: string) => Effect.fork(Effect.sync(() => turns.push(name)))
+
+      yield* commit("a")
+      yield* other("first")
+      expect(yield* commit("b")).toEqual([{ changes: 1, lastRowid: 0 }])
+      expect(turns).toEqual([])
+
+      yield* Fiber.join(yield* Effect.fork(commit("c")))
+      yield* other("second")
+      yield* commit("d")
+      expect(turns).toEqual(["first", "second"])
+      expect(lists).toEqual([])
+    })
+  )
+
   it.scoped("begins nothing for callers that have left by then, and goes on with the next", () =>
     Effect.gen(function* () {
       const { driver, lists } = recorder()

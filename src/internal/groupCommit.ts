@@ -105,7 +105,8 @@ const attribute = (call: Call, error: Failure): Failure => {
 
 /**
  * A driver whose concurrent transactions share one: transactions that wait at the same time run as one list, in the order in which they
- * came, and each caller gets its own results. A lone transaction waits for nobody.
+ * came, and each caller gets its own results. A lone transaction waits for nobody, and a fiber that calls twice in a row, with no other
+ * in between, is alone: it runs on the spot where the driver can.
  *
  * - The statements of a transaction are guarded by what they expect, so one that does not apply writes nothing and disturbs nobody.
  * - Where the shared transaction is rejected, its members run again each by itself: the poisoned one fails alone.
@@ -125,6 +126,8 @@ export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<S
     let queue: Array<Entry> = []
     let count = 0
     let open = true
+    /** Who called last, by the number of the fiber. */
+    let last: number | undefined
     /** The shared transaction, whether it has begun, and the fiber that it has where it cannot be run on the spot. */
     let running: { fiber: Fiber.RuntimeFiber<void> | undefined; begun: boolean } | undefined
     const drained = yield* Effect.makeLatch(true)
@@ -255,6 +258,14 @@ export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<S
           return Effect.fail(attribute(call, new StoreUnavailable(closed)))
         }
         return Effect.withFiberRuntime((fiber) => {
+          const { id } = fiber.id()
+          const alone = id === last && running === undefined
+          last = id
+          const results = alone ? driver.attempt?.(() => statements) : undefined
+          if (results !== undefined) {
+            size(1, labels)
+            return Effect.succeed(results)
+          }
           const entry: Entry = {
             call,
             statements,

@@ -288,6 +288,19 @@ describe("a write whose answer is lost on the way from a server", () => {
     })
   )
 
+  it.scoped("looks for its events behind those that it knows of, however many the target has", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ groupCommit: false })
+      const { execution, seqs } = yield* store.commit(order, { emits })
+      assert.deepStrictEqual(seqs, [1])
+      yield* sqld.inject({ writes: true, answer: "drop" })
+      assert.deepStrictEqual((yield* store.commit(execution, { emits })).seqs, [2])
+      const looks = (yield* sqld.received).filter(({ body }) => body.includes("SELECT DISTINCT o.seq"))
+      assert.strictEqual(looks.length, 1)
+      assert.include(looks[0]?.body, '{"type":"integer","value":"1"}')
+    })
+  )
+
   it.scoped("of a group is found out about for each of its members", () =>
     Effect.gen(function* () {
       const { sqld, store } = yield* open()

@@ -41,11 +41,14 @@ export const seqsFrom = (
 
 /** Runs commits and tells what became of them, also where the answer to one is lost. */
 export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Duration.Duration) => {
-  /** That a commit is applied; the seqs of its emits are those that are still to be found. */
-  const applied = (commit: EncodedCommit): Effect.Effect<CommitOutcome, Failure> => {
+  // What is sent from now on gets greater ones: a target may have many rows, and a lost answer is no time to read them all.
+  let newest = 0
+
+  /** That a commit is applied; the seqs of its emits are those that are still to be found, behind those known when it was sent. */
+  const applied = (commit: EncodedCommit, known: number): Effect.Effect<CommitOutcome, Failure> => {
     if (commit.emits.length === 0) return Effect.succeed({ _tag: "Applied", seqs: [] })
     const call = { operation: "commit", executionId: commit.executionId }
-    const rows = driver.query(call, { sql: sql.findEmits, params: [emitsParam(commit.emits)] })
+    const rows = driver.query(call, { sql: sql.findEmits, params: [emitsParam(commit.emits), known] })
     return Effect.map(rows, (rows) => ({
       _tag: "Applied",
       seqs: Option.getOrElse(seqsFrom(commit.emits, rows), () => [])
@@ -71,6 +74,7 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     Effect.suspend(() => {
       const call = { operation: "commit", executionId: commit.executionId }
       const plan = makePlan(sql, traceMax, commit)
+      const known = newest
       const first = (sql: string) =>
         Effect.map(driver.query(call, { sql, params: [commit.executionId] }), (rows): Row | undefined => rows[0])
       // A network that sends the request twice may answer with the second one, which wrote no emits.
@@ -86,7 +90,9 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
         (results): Effect.Effect<Option.Option<CommitOutcome>, Failure> => {
           if (results.at(-1)?.changes !== 1) return Effect.succeedNone
           const seqs = seqsOf(results[plan.emits])
-          return seqs.length === commit.emits.length ? Effect.succeedSome({ _tag: "Applied", seqs }) : twice()
+          if (seqs.length !== commit.emits.length) return twice()
+          newest = Math.max(newest, seqs.at(-1) ?? 0)
+          return Effect.succeedSome({ _tag: "Applied", seqs })
         }
       )
       const look = Effect.suspend(() =>
@@ -94,7 +100,7 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
           const seen = read(commit, row)
           if (seen._tag !== "Known") return Effect.succeed(seen)
           return seen.outcome === "Applied"
-            ? Effect.map(applied(commit), ambiguity.known)
+            ? Effect.map(applied(commit, known), ambiguity.known)
             : Effect.succeed(ambiguity.known(conflict(Option.some(seen.outcome))))
         })
       )

@@ -64,7 +64,7 @@ export const makeSql = (p: string) => {
     loadForEvent: `SELECT data, version, EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?) FROM ${p}executions WHERE id = ?`,
     version: `SELECT version FROM ${p}executions WHERE id = ?`,
     outcome: `SELECT version, ${token("data")} FROM ${p}executions WHERE id = ?`,
-    findEmits: `SELECT DISTINCT o.seq, o.target_id, o.event FROM json_each(?) CROSS JOIN ${p}outbox AS o ON o.target_id IS json_extract(json_each.value, '$[0]') AND o.event = json_extract(json_each.value, '$[1]')`,
+    findEmits: `SELECT DISTINCT o.seq, o.target_id, o.event FROM json_each(?) CROSS JOIN ${p}outbox AS o ON o.target_id IS json_extract(json_each.value, '$[0]') AND o.event = json_extract(json_each.value, '$[1]') AND o.seq > ?`,
     mark: `INSERT OR IGNORE INTO ${p}holdfast_meta (key, value) VALUES (?, changes() || ' ' || last_insert_rowid())`,
     readMark: `SELECT value FROM ${p}holdfast_meta WHERE key = ?`,
     sweepMarks: `DELETE FROM ${p}holdfast_meta WHERE key IN (SELECT value FROM json_each(?) UNION ALL SELECT key FROM ${p}holdfast_meta WHERE key >= 'once:' AND key < ?)`,

@@ -27,6 +27,7 @@ import { notices } from "./contract/notices.js"
 import { outbox } from "./contract/outbox.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
+import { redrives } from "./contract/redrives.js"
 import { retention } from "./contract/retention.js"
 import { spawns } from "./contract/spawns.js"
 import { stamps } from "./contract/stamps.js"
@@ -53,6 +54,7 @@ export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
   timers,
   failures,
   deadLetters,
+  redrives,
   stats,
   trace,
   listing,

@@ -2,12 +2,12 @@
  * A stand-in for a cluster of rqlite nodes: HTTP servers over one SQLite database, which answer as a real cluster was recorded to. It can
  * be told to misbehave as a real one does: see `Fault`.
  */
-import * as Http from "node:http"
-import * as Data from "effect/Data"
+import type * as Http from "node:http"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import { bodyOf, close, type ListenError, listen, portOf } from "./http.js"
 import * as Database from "./rqlite/database.js"
 import * as Node from "./rqlite/node.js"
 import { json, type Reply } from "./rqlite/reply.js"
@@ -56,8 +56,6 @@ export interface ClusterNode {
   readonly stop: Effect.Effect<void>
 }
 
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly cause: unknown }> {}
-
 /**
  * - `lead`: makes a node the leader, or none; `"never"` is a cluster that has had none yet.
  * - `opened`: whether the nodes have opened their database.
@@ -75,14 +73,6 @@ export interface RqliteServer {
   readonly rows: (sql: string) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 }
 
-const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
-  Effect.async((resume) => {
-    const chunks: Array<Buffer> = []
-    request.on("data", (chunk: Buffer) => chunks.push(chunk))
-    request.on("end", () => resume(Effect.succeed(Buffer.concat(chunks).toString("utf8"))))
-    request.on("error", () => resume(Effect.interrupt))
-  })
-
 // Go sends what is longer in chunks.
 const chunked = 2048
 
@@ -97,24 +87,6 @@ const sendHalf = (response: Http.ServerResponse, reply: Reply): void => {
   const body = Buffer.from(reply.body)
   response.writeHead(reply.status, { ...reply.headers, "Content-Length": String(body.length) })
   response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.socket?.destroy())
-}
-
-const listen = (handler: Http.RequestListener, port: number): Effect.Effect<Http.Server, ListenError> =>
-  Effect.async((resume) => {
-    const server = Http.createServer(handler)
-    server.once("error", (cause) => resume(Effect.fail(new ListenError({ cause }))))
-    server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
-  })
-
-const close = (server: Http.Server): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    server.close(() => resume(Effect.void))
-    server.closeAllConnections()
-  })
-
-const portOf = (server: Http.Server): number => {
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
 }
 
 const befalls = (fault: Fault, node: number, path: string): boolean =>

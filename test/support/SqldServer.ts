@@ -2,13 +2,13 @@
  * A stand-in for sqld, the server of libSQL: Hrana over HTTP on an SQLite file, which answers as a real server was recorded to. It can be
  * told to misbehave as a real one does: see `Fault`.
  */
-import * as Http from "node:http"
+import type * as Http from "node:http"
 import Sqlite from "better-sqlite3"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import { bodyOf, close, type ListenError, listen, portOf } from "./http.js"
 import * as Database from "./sqld/database.js"
 import { parseJson } from "./sqld/numbers.js"
 import * as Pipeline from "./sqld/pipeline.js"
@@ -53,8 +53,6 @@ export interface Received {
   readonly body: string
 }
 
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly cause: unknown }> {}
-
 /**
  * - `received`: every request so far; `arrivals` gives one after the other as they come.
  * - `expire`: ends all streams that wait for their client.
@@ -71,32 +69,6 @@ export interface SqldServer {
   readonly start: Effect.Effect<void, ListenError>
   readonly rows: (sql: string) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
   readonly copy: (filename: string) => void
-}
-
-const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
-  Effect.async((resume) => {
-    const chunks: Array<Buffer> = []
-    request.on("data", (chunk: Buffer) => chunks.push(chunk))
-    request.on("end", () => resume(Effect.succeed(Buffer.concat(chunks).toString("utf8"))))
-    request.on("error", () => resume(Effect.interrupt))
-  })
-
-const listen = (handler: Http.RequestListener, port: number): Effect.Effect<Http.Server, ListenError> =>
-  Effect.async((resume) => {
-    const server = Http.createServer(handler)
-    server.once("error", (cause) => resume(Effect.fail(new ListenError({ cause }))))
-    server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
-  })
-
-const close = (server: Http.Server): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    server.close(() => resume(Effect.void))
-    server.closeAllConnections()
-  })
-
-const portOf = (server: Http.Server): number => {
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
 }
 
 const headersOf = ({ type }: Reply): Http.OutgoingHttpHeaders => (type === undefined ? {} : { "Content-Type": type })

@@ -11,7 +11,7 @@ import type * as Schedule from "effect/Schedule"
 import type { ChildrenLive, ControlConflict, HasParent, NoSuchExecution, WrongStatus } from "./ControlError.js"
 import type { Event } from "./Event.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
-import * as internal from "./internal/control.js"
+import * as internal from "./internal/control/control.js"
 import type { JsonObject } from "./Json.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 

@@ -25,7 +25,7 @@ import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
 import type { Definition } from "./Definition.js"
 import type { Encoded } from "./EncodedStore.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
-import * as internal from "./internal/store.js"
+import * as internal from "./internal/store/store.js"
 import type { Pool, Renewal } from "./Lease.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 

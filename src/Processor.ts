@@ -10,9 +10,9 @@ import type { Ack, Committed } from "./Commit.js"
 import type { Event } from "./Event.js"
 import type { Execution, WithContext } from "./Execution.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
-import * as policy from "./internal/policy.js"
-import * as processor from "./internal/processor.js"
-import * as typedContext from "./internal/typedContext.js"
+import * as policy from "./internal/processor/failurePolicy.js"
+import * as processor from "./internal/processor/processor.js"
+import * as typedContext from "./internal/processor/typedContext.js"
 import type { JsonObject } from "./Json.js"
 import type {
   ContextInvalid,

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
-import * as internal from "./internal/retention.js"
+import * as internal from "./internal/control/retention.js"
 import type { StoreError } from "./StoreError.js"
 
 /**

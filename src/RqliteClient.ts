@@ -19,9 +19,9 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as Schedule from "effect/Schedule"
-import * as internal from "./internal/rqlite/client.js"
-import * as config_ from "./internal/rqlite/config.js"
-import * as versions from "./internal/rqlite/version.js"
+import * as internal from "./internal/rqliteClient/client.js"
+import * as config_ from "./internal/rqliteClient/config.js"
+import * as versions from "./internal/rqliteClient/version.js"
 import type { RqliteError, RqliteRejected, RqliteStatementError } from "./RqliteError.js"
 
 /**

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
-import * as sqliteClient from "./internal/sqliteClient.js"
+import * as sqliteClient from "./internal/sqlite/driver.js"
 import * as SqlDriver from "./SqlDriver.js"
 import { type StoreError, StoreRejected } from "./StoreError.js"
 

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
-import * as captured from "./internal/captured.js"
+import * as captured from "./internal/telemetry/context.js"
 import * as Metrics from "./Metrics.js"
 import type { StoreError } from "./StoreError.js"
 

@@ -9,7 +9,7 @@ import { cancelTimer, scheduleTimer } from "../Commit.js"
 import { type Burial, type Failure, Reason } from "../DeadLetter.js"
 import type { Event } from "../Event.js"
 import type { ChildState, Execution } from "../Execution.js"
-import { statuses } from "../internal/executionCodec.js"
+import { statuses } from "../internal/codec/execution.js"
 import type { JsonObject } from "../Json.js"
 import { awkwardTexts } from "./internal/samples.js"
 

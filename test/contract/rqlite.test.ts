@@ -8,7 +8,7 @@ import * as RqliteClient from "holdfast/RqliteClient"
 import * as RqliteStore from "holdfast/RqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import type * as Subject from "holdfast/testing/Subject"
-import { ddl } from "../../src/internal/schema.js"
+import { ddl } from "../../src/internal/sql/schema.js"
 import * as RqliteServer from "../support/RqliteServer.js"
 import { insertion } from "../support/sqlRows.js"
 

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Subject from "holdfast/testing/Subject"
-import * as memoryEncoded from "../../src/internal/memoryEncoded.js"
-import { Tables } from "../../src/internal/memoryTables.js"
+import * as memoryEncoded from "../../src/internal/memory/encoded.js"
+import { Tables } from "../../src/internal/memory/tables.js"
 
 /** The tables below a store in memory: the door that its public layer does not have. */
 class MemoryTables extends Context.Tag("test/MemoryTables")<MemoryTables, Tables>() {}

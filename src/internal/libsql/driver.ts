@@ -1,8 +1,8 @@
 import type { Client, InStatement } from "@libsql/client"
 import * as Effect from "effect/Effect"
 import type { Statement } from "../../SqlDriver.js"
-import type { LazyDriver } from "../groupCommit.js"
-import { type Failure, toStoreError } from "./failure.js"
+import type { LazyDriver } from "../sql/groupCommit.js"
+import { type Failure, toStoreError } from "./error.js"
 import { toResult } from "./values.js"
 
 /** Runs a use of a client. It may run it again, where the first is certain to have done nothing. */

@@ -2,8 +2,8 @@ import { type Client, type InStatement, LibsqlError, type Transaction, type Tran
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Runtime from "effect/Runtime"
-import type { Failure } from "./failure.js"
-import type { Connection, Owned } from "./local.js"
+import type { Failure } from "./error.js"
+import type { Connection, Owned } from "./localConnection.js"
 import { toPromise } from "./promises.js"
 import { toNumbers } from "./values.js"
 

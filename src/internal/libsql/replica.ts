@@ -6,10 +6,10 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Replica, ReplicaStatus } from "../../LibsqlStore.js"
-import type { LazyDriver } from "../groupCommit.js"
+import type { LazyDriver } from "../sql/groupCommit.js"
 import type { Use } from "./driver.js"
-import { Failure, ofLocal, toStoreError } from "./failure.js"
-import { makeRead } from "./texts.js"
+import { Failure, ofLocal, toStoreError } from "./error.js"
+import { makeRead } from "./nulSafeText.js"
 import type { Token } from "./token.js"
 
 /**

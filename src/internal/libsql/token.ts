@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { Failure } from "./failure.js"
+import { Failure } from "./error.js"
 
 /** A token, or what gives the one that is valid now. */
 export type Source = Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown>

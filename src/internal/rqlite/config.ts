@@ -1,20 +1,21 @@
 import * as Config from "effect/Config"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import type { Options } from "../../RqliteClient.js"
-
-const urls = Config.map(Config.redacted("RQLITE_URL"), (text) =>
-  Redacted.value(text)
-    .split(",")
-    .map((url) => url.trim())
-    .filter((url) => url !== "")
-    .map((url) => Redacted.make(url))
-)
+import * as RqliteClient from "../../RqliteClient.js"
+import type { Options } from "../../RqliteStore.js"
 
 /** @internal */
 export const options: Config.Config<Options> = Config.all({
-  urls,
-  username: Config.map(Config.option(Config.string("RQLITE_USERNAME")), Option.getOrUndefined),
-  password: Config.map(Config.option(Config.redacted("RQLITE_PASSWORD")), Option.getOrUndefined),
-  timeout: Config.map(Config.option(Config.duration("RQLITE_TIMEOUT")), Option.getOrUndefined)
-})
+  client: RqliteClient.config,
+  level: Config.option(Config.literal("linearizable", "strong", "weak", "none")("RQLITE_LEVEL")),
+  prefix: Config.option(Config.string("RQLITE_TABLE_PREFIX")),
+  connectRetries: Config.option(Config.integer("RQLITE_CONNECT_RETRIES")),
+  retryDelay: Config.option(Config.duration("RQLITE_RETRY_DELAY"))
+}).pipe(
+  Config.map(({ client, connectRetries, level, prefix, retryDelay }) => ({
+    ...client,
+    ...Option.match(level, { onNone: () => ({}), onSome: (level) => ({ level }) }),
+    ...Option.match(prefix, { onNone: () => ({}), onSome: (prefix) => ({ prefix }) }),
+    ...Option.match(connectRetries, { onNone: () => ({}), onSome: (connectRetries) => ({ connectRetries }) }),
+    ...Option.match(retryDelay, { onNone: () => ({}), onSome: (retryDelay) => ({ retryDelay }) })
+  }))
+)

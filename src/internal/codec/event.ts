@@ -1,0 +1,89 @@
+import * as Option from "effect/Option"
+import type { OutboxEntry } from "../../Commit.js"
+import type { Event } from "../../Event.js"
+import { fromTraceparent } from "../../TraceContext.js"
+import * as codec from "./reader.js"
+
+const eventKeys = ["id", "kind", "created_time", "received_time", "data"]
+
+const dateTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
+
+const time: codec.Reader<string> = (u, path) => {
+  if (typeof u === "string" && dateTime.test(u)) return u
+  throw new codec.Invalid(path, "expected an ISO 8601 date and time")
+}
+
+const text = codec.string
+
+/** Events in rows that have other keys of their own. */
+const eventBeside = (others: ReadonlyArray<string>): codec.Codec<Event> => {
+  const keys = new Set([...eventKeys, ...others])
+  return {
+    decode: (u, path) => {
+      const row = codec.object(u, path)
+      return {
+        id: codec.required(row, path, "id", text),
+        kind: codec.required(row, path, "kind", text),
+        createdTime: codec.orNull(row, path, "created_time", time),
+        receivedTime: codec.orNull(row, path, "received_time", time),
+        data: codec.optional(row, path, "data", codec.object, {}),
+        extra: codec.rest(row, keys)
+      }
+    },
+    encode: (event, path) => ({
+      id: event.id,
+      kind: event.kind,
+      created_time: event.createdTime,
+      received_time: event.receivedTime,
+      data: event.data,
+      ...codec.extra(event.extra, keys, path)
+    })
+  }
+}
+
+export const event: codec.Codec<Event> = eventBeside([])
+
+const isTraceparent = (u: unknown): u is string => typeof u === "string" && Option.isSome(fromTraceparent(u))
+
+const outboxKeys = ["emitted_at", "traceparent"]
+const inOutbox = eventBeside(outboxKeys)
+const allKeys = new Set([...eventKeys, ...outboxKeys])
+
+/** An event as the outbox keeps it: with when and in which span it was emitted. What is wrong with these two stops no event. */
+export const emitted: codec.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "traceparent">> = {
+  decode: (u, path) => {
+    const { emitted_at: emittedAt, traceparent } = codec.object(u, path)
+    return {
+      event: inOutbox.decode(u, path),
+      emittedAt: typeof emittedAt === "number" && Number.isFinite(emittedAt) ? emittedAt : null,
+      traceparent: isTraceparent(traceparent) ? traceparent : null
+    }
+  },
+  // Written out: a copy of the event's row would take longer than the row.
+  encode: ({ emittedAt, event, traceparent }, path) => ({
+    id: event.id,
+    kind: event.kind,
+    created_time: event.createdTime,
+    received_time: event.receivedTime,
+    data: event.data,
+    emitted_at: emittedAt ?? undefined,
+    traceparent: traceparent ?? undefined,
+    ...codec.extra(event.extra, allKeys, path)
+  })
+}
+
+/** A double as Python's `repr` prints it: the same shortest digits as JavaScript's, an exponent from 1e16 on and below 1e-4. */
+export const pythonFloat = (n: number): string => {
+  if (n === Number.POSITIVE_INFINITY) return "inf"
+  if (n === Number.NEGATIVE_INFINITY) return "-inf"
+  if (Number.isNaN(n)) return "nan"
+  if (n === 0) return Object.is(n, -0) ? "-0.0" : "0.0"
+  const [mantissa = "", exponent = ""] = n.toExponential().split("e")
+  const power = Number(exponent)
+  if (power < -4 || power >= 16) {
+    return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`
+  }
+  // within these bounds JavaScript prints no exponent
+  const plain = String(n)
+  return plain.includes(".") ? plain : `${plain}.0`
+}

@@ -1,0 +1,174 @@
+import type { ChildState, Execution, ExecutionSummary } from "../../Execution.js"
+import type { JsonObject } from "../../Json.js"
+import * as codec from "./reader.js"
+import { event } from "./event.js"
+import * as json from "./json.js"
+
+export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
+
+/** The key under which each commit attempt leaves its token in the row; it is no part of the model. */
+export const tokenKey = "commit_token"
+
+const { boolean, finite, integer, object, optional, orNull, required, string } = codec
+
+const status = codec.literal(...statuses)
+
+const childKeys = new Set(["root_path", "finished", "outcome", "result", "submachine", "key"])
+
+const child: codec.Codec<ChildState> = {
+  decode: (u, path) => {
+    const row = object(u, path)
+    return {
+      rootPath: required(row, path, "root_path", string),
+      finished: optional(row, path, "finished", boolean, false),
+      outcome: orNull(row, path, "outcome", string),
+      result: optional(row, path, "result", object, {}),
+      submachine: optional(row, path, "submachine", boolean, false),
+      key: optional(row, path, "key", string, ""),
+      extra: codec.rest(row, childKeys)
+    }
+  },
+  encode: (child, path) => ({
+    root_path: child.rootPath,
+    finished: child.finished,
+    outcome: child.outcome,
+    result: child.result,
+    submachine: child.submachine,
+    key: child.key,
+    ...codec.extra(child.extra, childKeys, path)
+  })
+}
+
+const keys = new Set([
+  "id",
+  "definition_id",
+  "definition_fqn",
+  "root_path",
+  "status",
+  "outcome",
+  "error",
+  "active_path",
+  "history",
+  "context",
+  "processed_events",
+  "version",
+  "priority",
+  "parent_id",
+  "child_id",
+  "deferred",
+  "children",
+  "invoke_seq",
+  "created_at",
+  "updated_at",
+  "finished_at",
+  "expires_at",
+  tokenKey
+])
+
+const version: codec.Reader<number> = (u, path) => {
+  const n = integer(u, path)
+  if (n < 0) throw new codec.Invalid(path, `expected a version of 0 or more, found ${n}`)
+  return n
+}
+
+const priority: codec.Reader<number> = (u, path) => {
+  const n = integer(u, path)
+  if (n < 0 || n > 4) throw new codec.Invalid(path, `expected a priority of 0 to 4, found ${n}`)
+  return n
+}
+
+const strings = codec.record(string)
+const integers = codec.record(integer)
+const childStates = codec.record(child.decode)
+const events = codec.array(event.decode)
+
+export const execution: codec.Codec<Execution> = {
+  decode: (u, path) => {
+    const row = object(u, path)
+    return {
+      id: required(row, path, "id", string),
+      definitionId: required(row, path, "definition_id", string),
+      definitionFqn: orNull(row, path, "definition_fqn", string),
+      rootPath: optional(row, path, "root_path", string, ""),
+      status: optional(row, path, "status", status, "PENDING"),
+      outcome: orNull(row, path, "outcome", string),
+      error: orNull(row, path, "error", string),
+      activePath: orNull(row, path, "active_path", string),
+      history: optional(row, path, "history", strings, {}),
+      context: optional(row, path, "context", object, {}),
+      processedEvents: optional(row, path, "processed_events", integer, 0),
+      version: optional(row, path, "version", version, 0),
+      priority: optional(row, path, "priority", priority, 0),
+      parentId: orNull(row, path, "parent_id", string),
+      childId: orNull(row, path, "child_id", string),
+      deferred: optional(row, path, "deferred", events, []),
+      children: optional(row, path, "children", childStates, {}),
+      invokeSeq: optional(row, path, "invoke_seq", integers, {}),
+      createdAt: orNull(row, path, "created_at", finite),
+      updatedAt: orNull(row, path, "updated_at", finite),
+      finishedAt: orNull(row, path, "finished_at", finite),
+      expiresAt: orNull(row, path, "expires_at", finite),
+      extra: codec.rest(row, keys)
+    }
+  },
+  encode: (execution, path) => toRow(execution, path)
+}
+
+/**
+ * The row of an execution, with the token of the commit that writes it: made in one piece, since a copy would take longer than all the
+ * rest.
+ */
+const toRow = (execution: Execution, path: string, token?: string): JsonObject => ({
+  id: execution.id,
+  definition_id: execution.definitionId,
+  definition_fqn: execution.definitionFqn,
+  root_path: execution.rootPath,
+  status: execution.status,
+  outcome: execution.outcome,
+  error: execution.error,
+  active_path: execution.activePath,
+  history: execution.history,
+  context: execution.context,
+  processed_events: execution.processedEvents,
+  version: execution.version,
+  priority: execution.priority,
+  parent_id: execution.parentId,
+  child_id: execution.childId,
+  deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
+  children: Object.fromEntries(
+    Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
+  ),
+  invoke_seq: execution.invokeSeq,
+  created_at: execution.createdAt,
+  updated_at: execution.updatedAt,
+  finished_at: execution.finishedAt,
+  expires_at: execution.expiresAt,
+  ...codec.extra(execution.extra, keys, path),
+  [tokenKey]: token
+})
+
+/** {@link execution} with the token of the commit that writes it. */
+export const executionWithToken = (token: string): codec.Codec<Execution> => ({
+  decode: execution.decode,
+  encode: (execution, path) => toRow(execution, path, token)
+})
+
+/** The parts of a row that a listing shows, in the order in which the listing's SQL takes them from `data`. */
+export const summaryPaths = ["status", "outcome", "active_path", "parent_id", "finished_at"] as const
+
+/** A line of a listing from its three columns and the parts of `data`. */
+export const summary = (
+  id: unknown,
+  definitionId: unknown,
+  storedVersion: unknown,
+  parts: ReadonlyArray<unknown>
+): ExecutionSummary => ({
+  id: string(id, "id"),
+  definitionId: string(definitionId, "definition_id"),
+  status: status(parts[0] ?? "PENDING", "status"),
+  outcome: codec.nullable(string)(parts[1] ?? null, "outcome"),
+  activePath: codec.nullable(string)(parts[2] ?? null, "active_path"),
+  version: integer(storedVersion, "version"),
+  parentId: codec.nullable(string)(parts[3] ?? null, "parent_id"),
+  finishedAt: codec.nullable(finite)(parts[4] ?? null, "finished_at")
+})

@@ -1,0 +1,72 @@
+import * as Either from "effect/Either"
+import type { Ack, OutboxEntry, SpawnEntry } from "../../Commit.js"
+import type { Execution } from "../../Execution.js"
+import { StoreCorrupt } from "../../StoreError.js"
+import * as codec from "./reader.js"
+import { emitted } from "./event.js"
+import * as json from "./json.js"
+
+/** Which row is read, for the error that names it. `work` is there where the row can be buried. */
+export interface Place {
+  readonly operation: string
+  readonly table: string
+  readonly key: string
+  readonly work?: Ack
+}
+
+/** Decodes one stored row; what is thrown or refused on the way becomes the error that names the row. */
+export const decode = <A>(place: Place, decode: () => A): Either.Either<A, StoreCorrupt> =>
+  Either.try({
+    try: decode,
+    catch: (cause) =>
+      new StoreCorrupt({
+        ...place,
+        problem:
+          cause instanceof codec.Invalid
+            ? codec.describe(cause)
+            : `not JSON: ${cause instanceof Error ? cause.message : String(cause)}`
+      })
+  })
+
+/** Sorts the rows of a page into those that decode and those that do not. */
+export const partition = <Row, A>(rows: ReadonlyArray<Row>, decode: (row: Row) => Either.Either<A, StoreCorrupt>) => {
+  const entries: Array<A> = []
+  const corrupt: Array<StoreCorrupt> = []
+  for (const row of rows) {
+    const decoded = decode(row)
+    if (Either.isRight(decoded)) entries.push(decoded.right)
+    else corrupt.push(decoded.left)
+  }
+  return { entries, corrupt }
+}
+
+export const text = (u: unknown, column: string): string => codec.string(u, column)
+
+const freeData = (u: unknown, column: string): Execution["context"] =>
+  codec.object(json.parsePython(text(u, column)), column)
+
+/** Reads a row of the outbox; throws. */
+export const outboxEntry = (row: {
+  readonly seq: number
+  readonly targetId: unknown
+  readonly event: unknown
+}): OutboxEntry => ({
+  seq: row.seq,
+  targetId: codec.nullable(codec.string)(row.targetId, "target_id"),
+  ...emitted.decode(json.parse(text(row.event, "event")), "event")
+})
+
+/** Reads a row of the spawns; throws. */
+export const spawnEntry = (row: {
+  readonly seq: number
+  readonly parentId: unknown
+  readonly childId: unknown
+  readonly rootPath: unknown
+  readonly context: unknown
+}): SpawnEntry => ({
+  seq: row.seq,
+  parentId: text(row.parentId, "parent_id"),
+  childId: text(row.childId, "child_id"),
+  rootPath: text(row.rootPath, "root_path"),
+  context: freeData(row.context, "context")
+})

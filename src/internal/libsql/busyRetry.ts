@@ -1,0 +1,32 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { Failure, isBusy } from "./error.js"
+
+/** How long to wait before trying a database that is locked again. */
+const backoff = Schedule.exponential("1 millis").pipe(
+  Schedule.union(Schedule.spaced("25 millis")),
+  Schedule.jitteredWith({ min: 0.5, max: 1.5 })
+)
+
+/** Tries again while the database is busy, for as long as `patience`. */
+export const patiently =
+  (patience: Duration.Duration) =>
+  <A>(attempt: Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
+    Effect.flatMap(Clock.currentTimeMillis, (since) =>
+      Effect.retry(attempt, {
+        schedule: backoff,
+        while: (failure) =>
+          isBusy(failure) && Effect.map(Clock.currentTimeMillis, (now) => now - since < Duration.toMillis(patience))
+      })
+    ).pipe(
+      Effect.mapError((failure) =>
+        isBusy(failure)
+          ? new Failure({
+              ...failure,
+              detail: `the database stayed busy for ${Duration.format(patience)}: ${failure.detail}`
+            })
+          : failure
+      )
+    )

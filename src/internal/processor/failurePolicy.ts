@@ -1,0 +1,87 @@
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Event } from "../../Event.js"
+import type { Execution } from "../../Execution.js"
+import type { OnFailure, Transition, TransitionFailure, Verdict } from "../../Processor.js"
+import { StepRejected, TransitionDied } from "../../ProcessorError.js"
+import type { Step } from "../../Step.js"
+import { describe } from "../codec/errorText.js"
+
+/** What a transition returned in place of the execution that it was given, or nothing. */
+const strayed = (given: Execution, returned: Execution): string | undefined => {
+  if (returned.id !== given.id) return `execution ${JSON.stringify(returned.id)}`
+  return returned.version === given.version ? undefined : `version ${returned.version} in place of ${given.version}`
+}
+
+/** Runs what decides on a step; the step must be one of the execution, and what dies fails instead. */
+const checked = <E, R>(
+  execution: Execution,
+  event: Event,
+  decide: () => Effect.Effect<Step, E, R>
+): Effect.Effect<Step, E | StepRejected | TransitionDied, R> => {
+  const at = { executionId: execution.id, eventId: event.id, definitionId: execution.definitionId }
+  return Effect.suspend(decide).pipe(
+    Effect.tap((step): Effect.Effect<void, StepRejected> => {
+      const detail = strayed(execution, step.execution)
+      return detail === undefined ? Effect.void : new StepRejected({ ...at, detail })
+    }),
+    Effect.catchAllCause((cause): Effect.Effect<never, E | StepRejected | TransitionDied> => {
+      const failure = Cause.failureOption(cause)
+      const defect = Cause.dieOption(cause)
+      if (Option.isNone(defect)) return Effect.failCause(cause)
+      if (Option.isNone(failure)) return new TransitionDied({ ...at, cause: defect.value })
+      // A failure beside a defect cannot be caught as one.
+      return Effect.zipRight(
+        ownLog(Effect.logWarning(`definition ${JSON.stringify(at.definitionId)} died while it failed`, cause)),
+        Effect.fail(failure.value)
+      )
+    })
+  )
+}
+
+const ownLog = Effect.annotateLogs({ package: "holdfast", module: "Processor" })
+
+const reasonOf = (error: unknown): unknown => (error instanceof TransitionDied ? error.cause : error)
+
+/** The execution as the failed step leaves it: nothing but the failure is written. */
+const failed = (execution: Execution, error: unknown): Effect.Effect<Step> => {
+  const reason = reasonOf(error)
+  const text = describe(reason)
+  return Effect.as(
+    ownLog(Effect.logError(`execution ${JSON.stringify(execution.id)} failed: ${text}`, Cause.fail(reason))),
+    { execution: { ...execution, status: "FAILED", error: text } }
+  )
+}
+
+const settled = <R>(verdict: Verdict | Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> =>
+  Effect.isEffect(verdict) ? verdict : Effect.succeed(verdict)
+
+/** The transition, and what becomes of an execution where it fails. */
+export const withPolicy =
+  <E, R, RP>(
+    transition: Transition<TransitionFailure<E>, R>,
+    onFailure: OnFailure<E, RP>
+  ): Transition<TransitionFailure<E>, R | RP> =>
+  (execution, event) => {
+    const step = checked(execution, event, () => transition(execution, event))
+    if (onFailure === "retry") return step
+    return Effect.catchAll(step, (error) => {
+      if (onFailure === "fail") return failed(execution, error)
+      return checked(execution, event, () =>
+        Effect.flatMap(settled(onFailure(error, execution, event)), (verdict) => {
+          if (verdict === "retry") return Effect.fail(error)
+          return verdict === "fail" ? failed(execution, error) : Effect.succeed(verdict)
+        })
+      )
+    })
+  }
+
+/** {@link withPolicy} for each of the definitions. */
+export const withPolicies = <E, R, RP>(
+  definitions: { readonly [definitionId: string]: Transition<TransitionFailure<E>, R> },
+  onFailure: OnFailure<E, RP> = "retry"
+): { readonly [definitionId: string]: Transition<TransitionFailure<E>, R | RP> } =>
+  Object.fromEntries(
+    Object.entries(definitions).map(([definitionId, transition]) => [definitionId, withPolicy(transition, onFailure)])
+  )

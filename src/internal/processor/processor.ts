@@ -1,0 +1,145 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import { type Ack, type Commit, causedBy, traceStep } from "../../Commit.js"
+import { type Event, WellKnownKind } from "../../Event.js"
+import { type Execution, isFinished } from "../../Execution.js"
+import { ExecutionStore } from "../../ExecutionStore.js"
+import type { Processed, Processor, Transition, TransitionFailure } from "../../Processor.js"
+import { DefinitionNotFound, ExecutionNotFound, ExecutionSuspended, ProcessConflict } from "../../ProcessorError.js"
+import type { Step } from "../../Step.js"
+import type { StoreConflict, StoreError } from "../../StoreError.js"
+import * as again from "../util/retryOnFailure.js"
+import * as captured from "../telemetry/context.js"
+import { withSpan } from "../telemetry/metrics.js"
+import * as telemetry from "../telemetry/processor.js"
+import { settleCancel } from "./step.js"
+
+const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
+  Schedule.jittered,
+  Schedule.intersect(Schedule.recurs(9))
+)
+
+const ownLog = Effect.annotateLogs({ package: "holdfast", module: "Processor" })
+
+type Skipped = Extract<Processed, { readonly _tag: "Skipped" }>
+
+const skipped = (reason: Skipped["reason"]): Skipped => ({ _tag: "Skipped", reason })
+
+const settle = <A, E>(either: Either.Either<A, E>): Effect.Effect<A, E> => either
+
+/** What a step writes: what it says itself, what it left out of its trace, and what the event does. */
+const toCommit = (
+  before: Execution,
+  event: Event,
+  { commit: { trace, ...writes } = {}, execution }: Step,
+  ack: Ack | undefined,
+  now: number
+): Commit => ({
+  ...writes,
+  ...(trace === undefined
+    ? undefined
+    : {
+        trace: traceStep({
+          eventKind: event.kind,
+          eventData: event.data,
+          fromPath: before.activePath,
+          toPath: execution.activePath,
+          contextOut: execution.context,
+          timestamp: now,
+          ...trace
+        })
+      }),
+  processed: event.id,
+  ...(ack === undefined ? undefined : { ack }),
+  cause: causedBy(before, event)
+})
+
+/** A processor of transitions whose failures are settled. */
+export const make = <E, R>(
+  definitions: { readonly [definitionId: string]: Transition<TransitionFailure<E>, R> },
+  conflictRetry: Schedule.Schedule<unknown, StoreConflict> = defaultConflictRetry
+): Effect.Effect<Processor<E>, never, ExecutionStore | R> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const provide = captured.provide(yield* Effect.context<R>())
+    const transitions = new Map(Object.entries(definitions))
+
+    const decide = (executionId: string, event: Event, ack: Ack | undefined, seen: telemetry.Seen) =>
+      Effect.gen(function* () {
+        const at = { executionId, eventId: event.id }
+        const loaded = yield* store.loadForEvent(executionId, event.id)
+        if (Option.isNone(loaded.execution)) return yield* new ExecutionNotFound(at)
+        const execution = loaded.execution.value
+        // Stored ids are anybody's, and a metric's tags must be few.
+        if (transitions.has(execution.definitionId)) seen.definition = execution.definitionId
+        if (loaded.processed) return skipped("processed")
+        if (isFinished(execution)) return skipped("finished")
+        // Asked after the load: whoever cancels the timer from now on makes this commit lose, and the question is asked again.
+        if (ack?._tag === "Timer" && !(yield* store.isArmed(ack))) return skipped("cancelled")
+        // It waits for its cancellation alone, as other readers of the format have it.
+        if (execution.status === "CANCELLING" && event.kind !== WellKnownKind.Cancel) return skipped("cancelling")
+        if (execution.status === "SUSPENDED") return yield* new ExecutionSuspended(at)
+        const { definitionId } = execution
+        const transition = transitions.get(definitionId)
+        if (transition === undefined) return yield* new DefinitionNotFound({ ...at, definitionId })
+        const now = (yield* Clock.currentTimeMillis) / 1000
+        const step = settleCancel(yield* provide(transition(execution, event)), event, now)
+        return {
+          _tag: "Decided" as const,
+          execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
+          commit: toCommit(execution, event, step, ack, now)
+        }
+      })
+
+    const acknowledge = (ack: Ack): Effect.Effect<unknown, StoreError> => {
+      switch (ack._tag) {
+        case "Outbox":
+          return store.ackOutbox(ack.seq)
+        case "Spawn":
+          return store.ackSpawn(ack.seq)
+        case "Timer":
+          return store.deleteTimer({ executionId: ack.executionId, path: ack.path, fireAt: ack.fireAt })
+      }
+    }
+
+    /** Fails only with a lost commit, which is what the schedule is for. */
+    const attempt = (executionId: string, event: Event, ack: Ack | undefined, seen: telemetry.Seen) =>
+      Effect.gen(function* () {
+        const decided = yield* Effect.either(decide(executionId, event, ack, seen))
+        if (Either.isLeft(decided)) return Either.left(decided.left)
+        if (decided.right._tag === "Skipped") {
+          const skipped = decided.right
+          return ack === undefined ? Either.right(skipped) : yield* Effect.either(Effect.as(acknowledge(ack), skipped))
+        }
+        return yield* store.commit(decided.right.execution, decided.right.commit).pipe(
+          Effect.map((committed) => Either.right<Processed>({ _tag: "Advanced", committed })),
+          Effect.catchAll((error) =>
+            error._tag === "StoreConflict" ? Effect.fail(error) : Effect.succeed(Either.left(error))
+          )
+        )
+      })
+
+    const process: Processor<E>["process"] = (executionId, event, { ack } = {}) =>
+      Effect.suspend(() => {
+        const seen: telemetry.Seen = { definition: "unknown", attempts: 0 }
+        const attempts = Effect.suspend(() => {
+          seen.attempts++
+          return attempt(executionId, event, ack, seen)
+        }).pipe(Effect.tapError((conflict) => ownLog(Effect.logDebug(conflict.message))))
+        return again.whereItFails(attempts, Effect.retry(conflictRetry)).pipe(
+          Effect.catchAll(() => new ProcessConflict({ executionId, eventId: event.id, attempts: seen.attempts })),
+          Effect.flatMap(settle),
+          telemetry.measured(seen)
+        )
+      }).pipe(
+        withSpan("Processor.process", () => ({
+          attributes: { executionId, eventId: event.id, eventKind: event.kind }
+        })),
+        Effect.annotateLogs({ executionId, eventId: event.id })
+      )
+
+    return { process }
+  })

@@ -1,0 +1,176 @@
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Pipeable from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import * as Commit from "../../Commit.js"
+import * as Event from "../../Event.js"
+import type { WithContext } from "../../Execution.js"
+import type { JsonObject } from "../../Json.js"
+import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
+import { describe } from "../codec/errorText.js"
+import { event as eventCodec } from "../codec/event.js"
+
+export const TypeId: unique symbol = Symbol.for("holdfast/Step")
+
+class StepBuilder<out Context> extends Pipeable.Class() implements Builder<Context> {
+  readonly [TypeId]: typeof TypeId = TypeId
+  constructor(
+    readonly execution: WithContext<Context>,
+    readonly event: Event.Event,
+    readonly now: number,
+    readonly commit: Writes
+  ) {
+    super()
+  }
+}
+
+export const isBuilder = (u: unknown): u is Builder<unknown> => Predicate.hasProperty(u, TypeId)
+
+export const makeAt = <Context>(execution: WithContext<Context>, event: Event.Event, now: number): Builder<Context> =>
+  new StepBuilder(execution, event, now, {})
+
+export const make = <Context>(execution: WithContext<Context>, event: Event.Event): Effect.Effect<Builder<Context>> =>
+  Effect.map(Clock.currentTimeMillis, (millis) => makeAt(execution, event, millis / 1000))
+
+/** The same builder, with changes to the execution and more to write. */
+export const change = <Context>(
+  self: Builder<Context>,
+  execution: { readonly [K in keyof WithContext<Context>]?: WithContext<Context>[K] },
+  commit?: Writes
+): Builder<Context> =>
+  new StepBuilder({ ...self.execution, ...execution }, self.event, self.now, { ...self.commit, ...commit })
+
+/** The last active child of each composite state on the way from the root to a path, where the path lies below the root. */
+const history = (rootPath: string, path: string): { readonly [composite: string]: string } => {
+  const below = rootPath === "" ? path : path.startsWith(`${rootPath}.`) ? path.slice(rootPath.length + 1) : ""
+  const entries: Array<readonly [string, string]> = []
+  let composite = rootPath
+  for (const name of below === "" ? [] : below.split(".")) {
+    const child = composite === "" ? name : `${composite}.${name}`
+    entries.push([composite, child])
+    composite = child
+  }
+  return Object.fromEntries(entries)
+}
+
+export const advance = <Context>(self: Builder<Context>, to: string | To<Context>): Builder<Context> => {
+  const { execution } = self
+  const { path, status, ...context } = typeof to === "string" ? { path: to } : to
+  return change(self, {
+    ...context,
+    status: status ?? (execution.status === "PENDING" ? "RUNNING" : execution.status),
+    ...(path === undefined
+      ? undefined
+      : { activePath: path, history: { ...execution.history, ...history(execution.rootPath, path) } })
+  })
+}
+
+export const updateContext = <Context>(self: Builder<Context>, f: (context: Context) => Context): Builder<Context> =>
+  change(self, { context: f(self.execution.context) })
+
+/**
+ * The id of the next event that the step emits. It says which execution, of this life, at which version: the step that runs again from
+ * where it ran makes the same ids, one that runs from another version may decide otherwise and makes others.
+ */
+const nextId = ({ commit, execution, now }: Builder<unknown>): string =>
+  `emit:${execution.id}:${execution.createdAt ?? now}:${execution.version}:${commit.emits?.length ?? 0}`
+
+const emitted = <Context>(
+  self: Builder<Context>,
+  targetId: string | null,
+  event: NewEvent,
+  due?: { readonly dueAt: number }
+): Builder<Context> =>
+  change(
+    self,
+    {},
+    {
+      emits: [
+        ...(self.commit.emits ?? []),
+        { targetId, event: Event.make({ ...event, id: event.id ?? nextId(self) }), ...due }
+      ]
+    }
+  )
+
+export const emit = <Context>(self: Builder<Context>, targetId: string | null, event: NewEvent): Builder<Context> =>
+  emitted(self, targetId, event)
+
+const after = (self: Builder<unknown>, delay: Duration.DurationInput): number => self.now + Duration.toSeconds(delay)
+
+export const emitAfter = <Context>(
+  self: Builder<Context>,
+  targetId: string | null,
+  delay: Duration.DurationInput,
+  event: NewEvent
+): Builder<Context> => emitted(self, targetId, event, { dueAt: after(self, delay) })
+
+const timer = <Context>(self: Builder<Context>, op: Commit.TimerOp): Builder<Context> =>
+  change(self, {}, { timers: [...(self.commit.timers ?? []), op] })
+
+export const armTimer = <Context>(
+  self: Builder<Context>,
+  path: string,
+  delay: Duration.DurationInput
+): Builder<Context> => timer(self, Commit.scheduleTimer(path, after(self, delay)))
+
+export const armTimerAt = <Context>(
+  self: Builder<Context>,
+  path: string,
+  at: number | DateTime.DateTime
+): Builder<Context> =>
+  timer(self, Commit.scheduleTimer(path, typeof at === "number" ? at : DateTime.toEpochMillis(at) / 1000))
+
+export const cancelTimer = <Context>(self: Builder<Context>, path: string): Builder<Context> =>
+  timer(self, Commit.cancelTimer(path))
+
+/** What a child's `Finished` says beside its result. */
+export const reserved: ReadonlySet<string> = new Set(["child_id", "outcome", "__deferred__"])
+
+export const withoutReserved = (data: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(data).filter(([key]) => !reserved.has(key)))
+
+/** Tells the parent, where there is one, that the execution has ended. */
+const tell = <Context>(self: Builder<Context>, outcome: string | null, result: JsonObject): Builder<Context> => {
+  const { childId, deferred, id, parentId } = self.execution
+  if (parentId === null) return self
+  const data = {
+    child_id: childId ?? id,
+    outcome,
+    ...withoutReserved(result),
+    ...(deferred.length === 0 ? undefined : { __deferred__: deferred.map((held) => eventCodec.encode(held, "")) })
+  }
+  return emit(change(self, { deferred: [] }), parentId, { kind: Event.WellKnownKind.Finished, data })
+}
+
+const endingOf = (ending: string | Ending = {}): Required<Ending> => {
+  const { outcome = null, result = {} } = typeof ending === "string" ? { outcome: ending } : ending
+  return { outcome, result }
+}
+
+export const finish = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> => {
+  const { outcome, result } = endingOf(ending)
+  return tell(change(self, { status: "DONE", outcome }), outcome, result)
+}
+
+export const cancel = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> => {
+  const { outcome, result } = endingOf(ending)
+  return tell(change(self, { status: "CANCELLED", outcome }), outcome ?? "cancelled", result)
+}
+
+/**
+ * A step that leaves its execution `CANCELLING` at its `Cancel` event has nothing to clean up: it is cancelled. Whoever does not know of
+ * cancellation is cancelled so.
+ */
+export const settleCancel = (step: Step, event: Event.Event, now: number): Step => {
+  const { commit = {}, execution } = step
+  if (event.kind !== Event.WellKnownKind.Cancel || execution.status !== "CANCELLING") return step
+  return cancel(new StepBuilder(execution, event, now, commit), { outcome: execution.outcome })
+}
+
+export const fail = <Context>(self: Builder<Context>, error: unknown): Builder<Context> =>
+  change(self, { status: "FAILED", error: describe(error) })
+
+export const trace = <Context>(self: Builder<Context>, step: Trace = {}): Builder<Context> =>
+  change(self, {}, { trace: { ...self.commit.trace, ...step } })

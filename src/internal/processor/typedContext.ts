@@ -1,0 +1,80 @@
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import type { Event } from "../../Event.js"
+import type { Execution } from "../../Execution.js"
+import { JsonObject } from "../../Json.js"
+import type { Definition, PlainDefinition, Transition, TransitionFailure } from "../../Processor.js"
+import { ContextInvalid } from "../../ProcessorError.js"
+import * as json from "../codec/json.js"
+import { withPolicy } from "./failurePolicy.js"
+
+const pathOf = (keys: ReadonlyArray<PropertyKey>): string =>
+  keys.reduce<string>((path, key) => json.at(path, typeof key === "number" ? key : String(key)), "")
+
+const invalid =
+  (execution: Execution, event: Event, operation: ContextInvalid["operation"]) =>
+  (error: ParseResult.ParseError): ContextInvalid => {
+    const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+    return new ContextInvalid({
+      executionId: execution.id,
+      eventId: event.id,
+      definitionId: execution.definitionId,
+      operation,
+      path: pathOf(issue?.path ?? []),
+      problem: issue?.message ?? error.message
+    })
+  }
+
+const asJson = Schema.decodeUnknown(JsonObject)
+
+/** A transition on contexts in stored form, of one on contexts of a type. */
+const encoded = <A, I extends object, RS, E, R>(
+  schema: Schema.Schema<A, I, RS>,
+  onExcessProperty: "preserve" | "ignore" | "error",
+  transition: Transition<E, R, A>
+): Transition<E | ContextInvalid, R | RS> => {
+  const decode = Schema.decodeUnknown(schema, { onExcessProperty })
+  const encode = Schema.encode(schema, { onExcessProperty })
+  return (execution, event) =>
+    Effect.gen(function* () {
+      const context = yield* Effect.mapError(decode(execution.context), invalid(execution, event, "decode"))
+      const step = yield* transition({ ...execution, context }, event)
+      const stored = yield* encode(step.execution.context).pipe(
+        Effect.flatMap(asJson),
+        Effect.mapError(invalid(execution, event, "encode"))
+      )
+      return {
+        execution: { ...step.execution, context: stored },
+        ...(step.commit === undefined ? undefined : { commit: step.commit })
+      }
+    })
+}
+
+/** The transition of a definition, on contexts of a type where it has one. */
+export const definition = <A, I extends object, RS, E, R, RP>(
+  options: Definition<A, I, RS, E, R, RP> | PlainDefinition<E, R, RP>
+): Transition<TransitionFailure<E>, R | RS | RP> =>
+  withPolicy(
+    options.context === undefined
+      ? options.transition
+      : encoded(options.context, options.onExcessProperty ?? "preserve", options.transition),
+    options.onFailure ?? "retry"
+  )
+
+/** Those of definitions on contexts that are all of one type. */
+export const definitions = <A, I extends object, RS, E, R>({
+  context,
+  definitions,
+  onExcessProperty = "preserve"
+}: {
+  readonly context: Schema.Schema<A, I, RS>
+  readonly definitions: { readonly [definitionId: string]: Transition<E, R, A> }
+  readonly onExcessProperty?: "preserve" | "ignore" | "error"
+}): { readonly [definitionId: string]: Transition<E | ContextInvalid, R | RS> } =>
+  Object.fromEntries(
+    Object.entries(definitions).map(([definitionId, transition]) => [
+      definitionId,
+      encoded(context, onExcessProperty, transition)
+    ])
+  )

@@ -1,0 +1,82 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
+import type { Level, RqliteClient } from "../../RqliteClient.js"
+import type { RqliteError } from "../../RqliteError.js"
+import type { SqlDriver } from "../../SqlDriver.js"
+import * as batchReads from "./readBatcher.js"
+import * as group from "../sql/groupCommit.js"
+import { toStoreError } from "./storeError.js"
+
+/**
+ * - `level`: that of reads.
+ * - `decisive`: the level of reads that a write depends on, which see every acknowledged write.
+ * - `groupCommit`: whether writes of the same moment share one request.
+ */
+export interface Options {
+  readonly level: Level
+  readonly decisive: Level
+  readonly groupCommit: boolean
+}
+
+/** The reads of single rows, which can share a request: nobody has to wait for another one's long answer. */
+const small = new Set(["load", "loadForEvent", "isProcessed", "isArmed", "isSpawning", "nextTimer", "loadDefinition"])
+
+const pages = new Set([
+  "listExecutions",
+  "listDeadLetters",
+  "pendingOutbox",
+  "pendingSpawns",
+  "dueTimers",
+  "readTrace",
+  "idsWithPrefix",
+  "stats"
+])
+
+// Beyond 32 commits a group makes its members wait longer than it saves; one large entry in the Raft log holds up the small ones.
+const groupLimits = { maxCommits: 32, maxBytes: 1_000_000 }
+
+const readLimits = { maxReads: 100, maxBytes: 4_000_000, maxRequests: 2 }
+
+/** Of a whole request that was refused, a part may not be. */
+const isSplit = (error: RqliteError): boolean =>
+  error._tag === "RqliteRejected" && (error.reason === "invalid-input" || error.reason === "request")
+
+/** A driver on a cluster: a transaction is one request and one entry in the Raft log, reads of the same moment are one request. */
+export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlDriver, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const readEach = (level: Level) =>
+      batchReads.make<RqliteError>({
+        ...readLimits,
+        isSplit,
+        run: (statements) =>
+          Effect.map(client.queryEach(statements, { level }), (results) =>
+            results.map((result) => Either.map(result, ({ values }) => values))
+          )
+      })
+    const decide = yield* readEach(options.decisive)
+    const read = options.level === options.decisive ? decide : yield* readEach(options.level)
+
+    const driver: SqlDriver = {
+      transaction: (call, statements) =>
+        client.execute(statements).pipe(
+          Effect.mapBoth({
+            onFailure: (error) => toStoreError(call, error),
+            onSuccess: (results) =>
+              results.map(({ lastInsertId, rowsAffected }) => ({
+                changes: rowsAffected,
+                lastRowid: Number(lastInsertId)
+              }))
+          })
+        ),
+      query: (call, statement) => {
+        const rows = pages.has(call.operation)
+          ? Effect.map(client.query([statement], { level: options.level }), ([result]) => result?.values ?? [])
+          : small.has(call.operation)
+            ? read(statement)
+            : decide(statement)
+        return Effect.mapError(rows, (error) => toStoreError(call, error))
+      }
+    }
+    return options.groupCommit ? yield* group.make(group.lazy(driver), groupLimits) : driver
+  })

@@ -1,0 +1,55 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as RqliteClient from "../../RqliteClient.js"
+import type { RqliteError } from "../../RqliteError.js"
+import type { StoreOptions } from "../../RqliteStore.js"
+import { type StoreError, StoreRejected } from "../../StoreError.js"
+import { wholeNumber } from "../store/validate.js"
+
+const refuse = (path: string, detail: string) =>
+  Either.left(new StoreRejected({ operation: "open", reason: "invalid-input", path, detail }))
+
+const levels: ReadonlyArray<unknown> = ["linearizable", "strong", "weak", "none"]
+
+/** The options that say how to open, with their defaults, or the one that is wrong. */
+export const decode = ({ connectRetries = 30, level = "linearizable", retryDelay = "1 second" }: StoreOptions) =>
+  Either.gen(function* () {
+    const problem = wholeNumber(connectRetries, 0, Number.MAX_SAFE_INTEGER)
+    if (problem !== undefined) return yield* refuse("connectRetries", problem)
+    if (!levels.includes(level)) return yield* refuse("level", `there is no level ${String(level)}`)
+    const delay = Option.filter(Duration.decodeUnknown(retryDelay), Duration.isFinite)
+    if (Option.isNone(delay)) return yield* refuse("retryDelay", `expected a duration, found ${String(retryDelay)}`)
+    return { level, schedule: Schedule.intersect(Schedule.spaced(delay.value), Schedule.recurs(connectRetries)) }
+  })
+
+const isAuth = (error: RqliteError): boolean => error._tag === "RqliteRejected" && error.reason === "auth"
+
+/** Succeeds where the cluster answers and has a leader. A user that may not ask for that may still read, which needs a leader too. */
+export const ready = (client: RqliteClient.RqliteClient): Effect.Effect<void, RqliteError> =>
+  Effect.catchIf(client.ready, isAuth, () => Effect.asVoid(client.query([{ sql: "SELECT 1" }])))
+
+/**
+ * The level that sees every acknowledged write. Before 8.32.5 the one that is made for that was missing, and taken as a weaker one, or
+ * was not kept in full: a cluster that is being upgraded has to be taken for the oldest of its nodes.
+ */
+export const decisiveLevel = (
+  client: RqliteClient.RqliteClient
+): Effect.Effect<"linearizable" | "strong", RqliteError> => {
+  const listed = Effect.map(client.nodes, (nodes) =>
+    nodes.filter(({ reachable }) => reachable).map(({ version }) => version)
+  )
+  const asked = Effect.map(client.version, (version) => [version])
+  return Effect.map(
+    Effect.catchIf(listed, isAuth, () => asked),
+    (versions) => (versions.every((version) => RqliteClient.isAtLeast(version, [8, 32, 5])) ? "linearizable" : "strong")
+  )
+}
+
+/** Tries to open again while the cluster is not there yet. */
+export const persist =
+  (schedule: Schedule.Schedule<unknown>) =>
+  <A, R>(open: Effect.Effect<A, StoreError, R>): Effect.Effect<A, StoreError, R> =>
+    Effect.retry(open, { schedule, while: (error) => error._tag === "StoreUnavailable" })

@@ -1,0 +1,93 @@
+import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../ExecutionStore.js"
+import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
+import type { Sql } from "./statements.js"
+
+/**
+ * A commit as the statements of one transaction: side-writes first, each guarded by the expected version, the compare-and-swap last.
+ *
+ * Inside one transaction a guard holds exactly when the swap will. No side-write carries the execution's text, two writers with the same
+ * bytes cannot satisfy each other's guard, and a plan that a network applies twice finds the version moved on and writes nothing more.
+ */
+export interface Plan {
+  readonly statements: ReadonlyArray<Statement>
+  /** Where among the statements the emits are, or -1. */
+  readonly emits: number
+}
+
+/** `fireAt` as `[m, k]` with `fireAt = m / 2^k`, both exact; `input.fireAt` keeps `k` below 63 and `m` below 2^53. */
+export const splitDouble = (value: number): readonly [mantissa: number, exponent: number] => {
+  let mantissa = value
+  let exponent = 0
+  while (!Number.isInteger(mantissa)) {
+    mantissa *= 2
+    exponent++
+  }
+  return [mantissa, exponent]
+}
+
+export const emitsParam = (emits: ReadonlyArray<EncodedEmit>): string =>
+  JSON.stringify(emits.map((emit) => [emit.targetId, emit.event]))
+
+/** {@link emitsParam} as parameters of their own, for the texts of few emits. */
+export const fewParams = (emits: ReadonlyArray<EncodedEmit>): ReadonlyArray<Param> =>
+  emits.flatMap((emit) => [emit.targetId, emit.event])
+
+export const delayedParam = (delayed: ReadonlyArray<EncodedDelayed>): string =>
+  JSON.stringify(delayed.map((emit) => [emit.targetId, emit.event, ...splitDouble(emit.dueAt)]))
+
+export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
+  const { executionId: id, version } = commit
+  const texts = version === 0 ? sql.first : sql.next
+  const guard: ReadonlyArray<Param> = version === 0 ? [id] : [id, version]
+  const statements: Array<Statement> = []
+  const add = (sql: string, ...params: ReadonlyArray<Param>): void => {
+    statements.push({ sql, params: [...params, ...guard] })
+  }
+  // The finished work first: arming the timer that fired is a new timer.
+  switch (commit.ack?._tag) {
+    case "Outbox":
+      add(texts.ackOutbox, commit.ack.seq)
+      break
+    case "Spawn":
+      add(texts.ackSpawn, commit.ack.seq)
+      break
+    case "Timer":
+      add(texts.ackTimer, commit.ack.executionId, commit.ack.path, commit.ack.fireAt)
+      break
+  }
+  const emits = commit.emits.length > 0 ? statements.length : -1
+  const few = texts.fewEmits[commit.emits.length - 1]
+  if (few !== undefined) add(few, ...fewParams(commit.emits))
+  else if (commit.emits.length > 0) add(texts.emits, emitsParam(commit.emits))
+  if (commit.delayed.length > 0) add(texts.delayed, delayedParam(commit.delayed))
+  if (commit.processed !== undefined) add(texts.processed, id, commit.processed)
+  if (commit.cancelled.length > 0) add(texts.cancelTimers, id, JSON.stringify(commit.cancelled))
+  const [armed] = commit.armed
+  if (armed !== undefined && commit.armed.length === 1) {
+    add(texts.armTimer, id, armed.path, ...splitDouble(armed.fireAt))
+  } else if (commit.armed.length > 0) {
+    add(texts.armTimers, id, JSON.stringify(commit.armed.map((timer) => [timer.path, ...splitDouble(timer.fireAt)])))
+  }
+  if (commit.spawns.length > 0) {
+    add(texts.spawns, id, JSON.stringify(commit.spawns.map((spawn) => [spawn.childId, spawn.rootPath, spawn.context])))
+  }
+  if (commit.trace !== undefined) {
+    add(texts.trace, id, id, commit.trace)
+    if (traceMax > 0) add(texts.trimTrace, id, id, traceMax)
+  }
+  const { data, definitionId, token } = commit
+  statements.push(
+    version === 0
+      ? { sql: sql.insert, params: [id, definitionId, data, token] }
+      : { sql: sql.swap, params: [definitionId, data, version + 1, id, version, version + 1, token] }
+  )
+  return { statements, emits }
+}
+
+/**
+ * The seqs of the emits: the insert's last rowid counted back by its rows. One statement inside one transaction numbers consecutively.
+ */
+export const seqsOf = (result: StatementResult | undefined): ReadonlyArray<number> =>
+  result === undefined
+    ? []
+    : Array.from({ length: result.changes }, (_, i) => result.lastRowid - result.changes + 1 + i)

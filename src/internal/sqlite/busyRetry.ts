@@ -1,0 +1,51 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type { Call } from "../../SqlDriver.js"
+import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import * as again from "../util/retryOnFailure.js"
+import { type Problem, toStoreError } from "./error.js"
+import { make as makeTurn, type Turn } from "./eventLoop.js"
+
+/**
+ * What an attempt failed with.
+ *
+ * - `committing`: whether the statement that failed was the transaction's COMMIT.
+ * - `began`: when the attempt began, in milliseconds since the epoch, where it may have waited for a lock itself.
+ */
+export interface Failure {
+  readonly problem: Problem
+  readonly committing: boolean
+  readonly began?: number
+}
+
+export const isBusy = (failure: Failure): boolean => failure.problem.kind === "busy"
+
+/** How long to wait before looking at a locked database again. */
+const backoff = Schedule.exponential("1 millis").pipe(
+  Schedule.union(Schedule.spaced("25 millis")),
+  Schedule.jitteredWith({ min: 0.5, max: 1.5 })
+)
+
+/** Tries again while the database is locked and there is time left. */
+const whileBusy = <A>(attempt: Effect.Effect<A, Failure>, millis: number): Effect.Effect<A, Failure> =>
+  Effect.suspend(() => {
+    let since: number | undefined
+    const hasTime = (failure: Failure) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        since ??= failure.began ?? now
+        return now - since < millis
+      })
+    return Effect.retry(attempt, { schedule: backoff, while: (failure) => isBusy(failure) && hasTime(failure) })
+  })
+
+/** Runs attempts, in turn with the rest of the process, until one finds the database unlocked or there is no time left. */
+export const make = (busyTimeout: Duration.Duration, turn: Turn = makeTurn()) => {
+  const millis = Duration.toMillis(busyTimeout)
+  const busy = `the database stayed locked for ${Duration.format(busyTimeout)}`
+  return <A>(call: Call, attempt: Effect.Effect<A, Failure>): Effect.Effect<A, StoreUnavailable | StoreRejected> => {
+    const attempts = again.whereItFails(Effect.zipRight(turn.wait, attempt), (each) => whileBusy(each, millis))
+    return Effect.mapError(attempts, ({ committing, problem }) => toStoreError(call, problem, { busy, committing }))
+  }
+}

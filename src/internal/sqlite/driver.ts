@@ -1,0 +1,52 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
+import type { SqlDriver } from "../../SqlDriver.js"
+import type { Options } from "../../SqliteStore.js"
+import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
+import { decode as decodeBusyTimeout } from "../util/busyTimeout.js"
+import * as group from "../sql/groupCommit.js"
+import * as patience from "./busyRetry.js"
+import * as sqliteDatabase from "./connection.js"
+import { check, memory } from "./checkFile.js"
+import { make as makeTurn } from "./eventLoop.js"
+
+const call = { operation: "open" }
+
+const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchronous = NORMAL" }
+
+/** A driver on a database file, with a connection that waits for locks in Effect and never in SQLite. */
+export const make = ({
+  busyTimeout,
+  durability = "full",
+  filename,
+  groupCommit = true
+}: Options): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
+  Effect.gen(function* () {
+    const turn = makeTurn()
+    const patiently = patience.make(yield* decodeBusyTimeout(busyTimeout), turn)
+    yield* check(filename)
+    const database = yield* sqliteDatabase.open(filename)
+    const single: group.LazyDriver = {
+      embedded: true,
+      transaction: (call, statements) =>
+        patiently(
+          call,
+          Effect.suspend(() => database.transaction(statements))
+        ),
+      attempt: (statements) => (turn.take() ? Either.getOrUndefined(database.transaction(statements)) : undefined),
+      query: (call, statement) => patiently(call, database.query(statement))
+    }
+    const pragma = (sql: string) => Effect.map(single.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])
+    yield* pragma("PRAGMA busy_timeout = 0")
+    const journal = yield* pragma("PRAGMA journal_mode = WAL")
+    if (journal !== "wal" && filename !== memory) {
+      const detail = `its file system does not allow SQLite's write-ahead log: the journal mode stays ${String(journal)}`
+      return yield* new StoreRejected({ ...call, reason: "open", detail })
+    }
+    // Said even where it seems so already: as it is built for Node, SQLite goes down to NORMAL with its first write to the log.
+    yield* pragma(synchronous[durability])
+    return groupCommit
+      ? yield* group.make(single, group.embedded)
+      : { ...single, transaction: (call, statements) => single.transaction(call, () => statements) }
+  })

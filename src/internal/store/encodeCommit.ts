@@ -1,0 +1,117 @@
+import type * as Either from "effect/Either"
+import type { Ack, Commit, Emit, Spawn, TimerOp } from "../../Commit.js"
+import type { Execution } from "../../Execution.js"
+import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../ExecutionStore.js"
+import type { StoreRejected } from "../../StoreError.js"
+import * as codec from "../codec/reader.js"
+import { traceStep } from "../codec/traceStep.js"
+import { emitted } from "../codec/event.js"
+import * as executionCodec from "../codec/execution.js"
+import * as input from "./validate.js"
+
+type Result<A> = Either.Either<A, StoreRejected>
+
+const free: codec.Codec<Spawn["context"]> = { decode: codec.object, encode: (value) => value }
+
+/** When events are emitted, in seconds since the epoch, and in which span. */
+export interface Emission {
+  readonly now: number
+  readonly traceparent: string | null
+}
+
+// What follows runs at each commit: it throws what is wrong instead of passing it on step by step.
+
+const emitsOf = (
+  checks: input.Checks,
+  emits: ReadonlyArray<Emit>,
+  { now, traceparent }: Emission
+): Pick<EncodedCommit, "emits" | "delayed"> => {
+  const atOnce: Array<EncodedEmit> = []
+  const delayed: Array<EncodedDelayed> = []
+  for (const [i, { dueAt, event, targetId }] of emits.entries()) {
+    const path = `emits[${i}]`
+    input.demand(`${path}.event.id`, checks.eventId(event.id))
+    if (targetId !== null) input.demand(`${path}.targetId`, checks.id(targetId))
+    if (dueAt !== undefined) input.demand(`${path}.dueAt`, input.fireAt(dueAt))
+    const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
+    const text = codec.text(emitted, row, `${path}.event`)
+    if (dueAt === undefined) atOnce.push({ targetId, event: text })
+    else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
+  }
+  return { emits: atOnce, delayed }
+}
+
+// A negative zero would not survive JSON, and it is the same time.
+const asStored = (time: number): number => (time === 0 ? 0 : time)
+
+const timersOf = (checks: input.Checks, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
+  const last = new Map<string, TimerOp>()
+  for (const [i, op] of ops.entries()) {
+    input.demand(`timers[${i}].path`, checks.text(op.path))
+    if (op._tag === "Schedule") input.demand(`timers[${i}].fireAt`, input.fireAt(op.fireAt))
+    last.set(op.path, op)
+  }
+  const armed: Array<EncodedCommit["armed"][number]> = []
+  const cancelled: Array<string> = []
+  for (const op of last.values()) {
+    if (op._tag === "Schedule") armed.push({ path: op.path, fireAt: asStored(op.fireAt) })
+    else cancelled.push(op.path)
+  }
+  return { armed, cancelled }
+}
+
+const spawnsOf = (checks: input.Checks, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] =>
+  spawns.map((spawn, i) => {
+    const path = `spawns[${i}]`
+    input.demand(`${path}.childId`, checks.id(spawn.childId))
+    input.demand(`${path}.rootPath`, checks.text(spawn.rootPath))
+    const context = codec.text(free, spawn.context, `${path}.context`)
+    return { childId: spawn.childId, rootPath: spawn.rootPath, context }
+  })
+
+const demandAck = (checks: input.Checks, ack: Ack): void =>
+  ack._tag === "Timer"
+    ? input.demandTimer(checks, ack, "ack")
+    : input.demand("ack.seq", input.wholeNumber(ack.seq, 0, Number.MAX_SAFE_INTEGER))
+
+export const encodeEmits = (
+  call: input.Call,
+  checks: input.Checks,
+  emits: ReadonlyArray<Emit>,
+  emission: Emission
+): Result<Pick<EncodedCommit, "emits" | "delayed">> => input.catching(call, () => emitsOf(checks, emits, emission))
+
+/** `before` is the execution as the caller has it, `after` the same one stamped and a version on. */
+export const encodeCommit = (
+  call: input.Call,
+  checks: input.Checks,
+  before: Execution,
+  after: Execution,
+  commit: Commit,
+  token: string,
+  emission: Emission
+): Result<EncodedCommit> =>
+  input.catching(call, () => {
+    input.demand("id", checks.id(before.id))
+    input.demand("definitionId", checks.id(before.definitionId))
+    input.demand("version", input.wholeNumber(before.version, 0, Number.MAX_SAFE_INTEGER - 1))
+    if (commit.ack !== undefined) demandAck(checks, commit.ack)
+    if (commit.processed !== undefined) input.demand("processed", checks.eventId(commit.processed))
+    const { delayed, emits } = emitsOf(checks, commit.emits ?? [], emission)
+    const { armed, cancelled } = timersOf(checks, commit.timers ?? [])
+    return {
+      executionId: before.id,
+      definitionId: before.definitionId,
+      version: before.version,
+      token,
+      data: codec.text(executionCodec.executionWithToken(token), after, ""),
+      emits,
+      delayed,
+      processed: commit.processed,
+      armed,
+      cancelled,
+      spawns: spawnsOf(checks, commit.spawns ?? []),
+      trace: commit.trace === undefined ? undefined : codec.text(traceStep, commit.trace, "trace"),
+      ack: commit.ack
+    }
+  })

@@ -1,0 +1,63 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Order from "effect/Order"
+import type { Encoded, ExecutionStore } from "../../ExecutionStore.js"
+import * as Ids from "../../Ids.js"
+import * as input from "./validate.js"
+import { compareUtf8 } from "../codec/utf8Order.js"
+
+const byName = <A>(nameOf: (item: A) => string): Order.Order<A> =>
+  Order.make((a: A, b: A) => {
+    const order = compareUtf8(nameOf(a), nameOf(b))
+    return order < 0 ? -1 : order > 0 ? 1 : 0
+  })
+
+const checkNames = (call: input.Call, names: { readonly [path: string]: string }) =>
+  Effect.forEach(Object.entries(names), ([path, name]) => input.refuse(call, path, input.leaseName(name)), {
+    discard: true
+  })
+
+const ttlProblem = (ttl: number): string | undefined =>
+  Number.isFinite(ttl) && ttl > 0 ? undefined : `expected seconds above 0, found ${String(ttl)}`
+
+/** Leases, checked on their way in and put into order on their way out. */
+export const make = (encoded: Encoded): Pick<ExecutionStore, "leases" | "renewLeases" | "leaveLeases"> => ({
+  leases: (pool) =>
+    Effect.gen(function* () {
+      yield* checkNames({ operation: "leases" }, { pool })
+      const { leases, members } = yield* encoded.leases(pool)
+      return {
+        members: members.toSorted(byName((member) => member.holder)),
+        leases: leases.toSorted(byName((lease) => lease.name))
+      }
+    }),
+
+  renewLeases: ({ claim = [], evict = [], holder, pool, release = [], ttl }) =>
+    Effect.gen(function* () {
+      const call = { operation: "renewLeases" }
+      const names = (path: string, names: ReadonlyArray<string>) =>
+        checkNames(call, Object.fromEntries(names.map((name, i) => [`${path}[${i}]`, name])))
+      yield* checkNames(call, { pool, holder })
+      yield* input.refuse(call, "ttl", ttlProblem(ttl))
+      yield* names("claim", claim)
+      yield* names(
+        "release",
+        release.map((lease) => lease.name)
+      )
+      for (const [i, { fence }] of release.entries()) {
+        yield* input.refuse(call, `release[${i}].fence`, input.wholeNumber(fence, 0, Number.MAX_SAFE_INTEGER))
+      }
+      yield* names(
+        "evict",
+        evict.map((member) => member.holder)
+      )
+      for (const [i, { beat }] of evict.entries()) yield* input.refuse(call, `evict[${i}].beat`, input.leaseName(beat))
+      const self = evict.findIndex((member) => member.holder === holder)
+      yield* input.refuse(call, `evict[${self}]`, self === -1 ? undefined : "is the member that renews")
+      const renewedAt = (yield* Clock.currentTimeMillis) / 1000
+      yield* encoded.renewLeases({ beat: yield* Ids.next, pool, holder, ttl, evict, release, claim, renewedAt })
+    }),
+
+  leaveLeases: (pool, holder) =>
+    Effect.zipRight(checkNames({ operation: "leaveLeases" }, { pool, holder }), encoded.leaveLeases(pool, holder))
+})

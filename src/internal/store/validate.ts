@@ -1,0 +1,130 @@
+import * as Either from "effect/Either"
+import type { Timer } from "../../Commit.js"
+import { StoreRejected } from "../../StoreError.js"
+import { Invalid } from "../codec/reader.js"
+
+/** Which operation a piece of input belongs to, for the error that refuses it. */
+export interface Call {
+  readonly operation: string
+  readonly executionId?: string
+}
+
+export const rejected = (call: Call, path: string, detail: string): StoreRejected =>
+  new StoreRejected({
+    operation: call.operation,
+    ...(call.executionId === undefined
+      ? undefined
+      : { executionId: String(call.executionId).slice(0, 200).toWellFormed() }),
+    reason: "invalid-input",
+    ...(path === "" ? undefined : { path }),
+    detail
+  })
+
+/** The text that was made of a piece of input, or the error that refuses it. */
+export const encoded = (call: Call, text: Either.Either<string, Invalid>): Either.Either<string, StoreRejected> =>
+  Either.mapLeft(text, (invalid) => rejected(call, invalid.path, invalid.problem))
+
+/** Fails where a check found something. */
+export const refuse = (call: Call, path: string, problem: string | undefined): Either.Either<void, StoreRejected> =>
+  problem === undefined ? Either.void : Either.left(rejected(call, path, problem))
+
+/** Throws {@link Invalid} where a check found something; for {@link catching}. */
+export const demand = (path: string, problem: string | undefined): void => {
+  if (problem !== undefined) throw new Invalid(path, problem)
+}
+
+/** Runs checks and encoders that throw {@link Invalid}: what they make of a piece of input, or the error that refuses it. */
+export const catching = <A>(call: Call, make: () => A): Either.Either<A, StoreRejected> => {
+  try {
+    return Either.right(make())
+  } catch (error) {
+    if (error instanceof Invalid) return Either.left(rejected(call, error.path, error.problem))
+    throw error
+  }
+}
+
+const exceeds = (text: string, maxBytes: number): boolean => {
+  if (text.length * 3 <= maxBytes) return false
+  let bytes = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    if (bytes > maxBytes) return true
+  }
+  return false
+}
+
+/** The checks of texts, each giving what is wrong or nothing. */
+export interface Checks {
+  /** Any text that every backend keeps exactly. */
+  readonly text: (value: unknown) => string | undefined
+  /** A text that is not empty. */
+  readonly id: (value: unknown) => string | undefined
+  /** The id of an event. It may be longer: some are made of an execution's id, a timer's path and a time. */
+  readonly eventId: (value: unknown) => string | undefined
+}
+
+/** What is wrong with a text of any length, or nothing. */
+export const wellFormed = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return `expected a string, found ${value === null ? "null" : typeof value}`
+  return value.isWellFormed() ? undefined : "a string with a lone surrogate is not Unicode"
+}
+
+const textOf =
+  (maxBytes: number): Checks["text"] =>
+  (value) =>
+    wellFormed(value) ??
+    (typeof value === "string" && exceeds(value, maxBytes) ? `longer than ${maxBytes} bytes` : undefined)
+
+const idOf = (maxBytes: number): Checks["id"] => {
+  const text = textOf(maxBytes)
+  return (value) => (value === "" ? "must not be empty" : text(value))
+}
+
+/** What the ids of events that are made of other ids have beside these: words, a time, marks between. */
+const derivedBytes = 64
+
+export const makeChecks = (maxIdBytes: number): Checks => ({
+  text: textOf(maxIdBytes),
+  id: idOf(maxIdBytes),
+  eventId: idOf(2 * maxIdBytes + derivedBytes)
+})
+
+/** What is wrong with the name of a pool of leases, of one of its members or of a lease, or nothing. */
+export const leaseName: Checks["id"] = idOf(1024)
+
+/** What is wrong with a whole number, or nothing. */
+export const wholeNumber = (value: unknown, least: number, most: number): string | undefined =>
+  Number.isSafeInteger(value) && typeof value === "number" && value >= least && value <= most
+    ? undefined
+    : `expected a whole number of ${least} to ${most}, found ${String(value)}`
+
+/** What is wrong with a number of seconds, or nothing. */
+export const finite = (value: unknown): string | undefined =>
+  typeof value === "number" && Number.isFinite(value)
+    ? undefined
+    : `expected finite seconds since the epoch, found ${String(value)}`
+
+/**
+ * What is wrong with the time at which a timer is to fire, or nothing. The bounds are those within which a plan can carry every double to
+ * SQL exactly; see `splitDouble`.
+ */
+export const fireAt = (value: unknown): string | undefined => {
+  if (typeof value !== "number" || !Number.isFinite(value)) return finite(value)
+  const magnitude = Math.abs(value)
+  return magnitude === 0 || (magnitude >= 2 ** -10 && magnitude <= 2 ** 53)
+    ? undefined
+    : `expected seconds since the epoch, 0 or 2^-10 to 2^53 in magnitude, found ${value}`
+}
+
+/** Throws {@link Invalid} for a timer that cannot be the name of an armed one, which another program may have armed for any finite time. */
+export const demandTimer = (checks: Checks, timer: Timer, path: string): void => {
+  const at = (key: string): string => (path === "" ? key : `${path}.${key}`)
+  demand(at("executionId"), checks.id(timer.executionId))
+  demand(at("path"), checks.text(timer.path))
+  demand(at("fireAt"), finite(timer.fireAt))
+}
+
+/** Fails where {@link demandTimer} throws. */
+export const timer = (call: Call, checks: Checks, timer: Timer, path: string): Either.Either<void, StoreRejected> =>
+  catching(call, () => demandTimer(checks, timer, path))

@@ -1,0 +1,56 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Tracer from "effect/Tracer"
+import * as Metrics from "../../Metrics.js"
+import * as observe from "./metrics.js"
+
+/** What became of work that failed. */
+export type Outcome = "retried" | "postponed" | "dropped" | "dead"
+
+/** How one piece of work looks from outside. */
+export interface Described {
+  /** Since when it waits, in seconds since the epoch, where that is known. */
+  readonly since: number | null
+  /** What logs and spans say of it. */
+  readonly annotations: { readonly [name: string]: string | number }
+  /** What spans say beside. */
+  readonly span?: () => Tracer.SpanOptions
+}
+
+/** What a worker tells of itself: metrics under its name, and a span for each attempt. */
+export const make = (worker: string, spanName: string) => {
+  const outcomes = observe.once((outcome) => observe.instrument(Metrics.deliveries, { worker, outcome }))
+  const done = outcomes("done")
+  const seconds = observe.instrument(Metrics.deliveryDuration, { worker })
+  const lag = observe.instrument(Metrics.deliveryLag, { worker })
+  const lastRun = observe.instrument(Metrics.lastRun, { worker })
+
+  return {
+    /** One attempt. */
+    attempt: <A, E>(effect: Effect.Effect<A, E>, attempt: number, described: Described): Effect.Effect<A, E> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const { annotations, since, span } = described
+        return observe
+          .timed(effect, (exit, time, labels) => {
+            seconds(time, labels)
+            if (since !== null) lag(Math.max(0, now / 1000 - since), labels)
+            if (Exit.isSuccess(exit)) done(1, labels)
+          })
+          .pipe(
+            observe.withSpan(spanName, () => {
+              const options = span?.()
+              return { ...options, attributes: { ...options?.attributes, ...annotations, attempt } }
+            })
+          )
+      }),
+
+    /** An attempt failed, and this became of its work. */
+    settled: (outcome: Outcome): Effect.Effect<void> => observe.update(outcomes(outcome), 1),
+
+    /** The store was read, at this time in seconds since the epoch. */
+    read: (now: number): Effect.Effect<void> => observe.update(lastRun, now)
+  }
+}
+
+export interface DeliveryTelemetry extends ReturnType<typeof make> {}

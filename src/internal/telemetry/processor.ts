@@ -1,0 +1,44 @@
+import * as Cause from "effect/Cause"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Metrics from "../../Metrics.js"
+import type { Processed } from "../../Processor.js"
+import { ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
+import * as observe from "./metrics.js"
+
+/** What has been seen of an event on its way: whose execution it is for, and how often its step began. */
+export interface Seen {
+  definition: string
+  attempts: number
+}
+
+const metricsOf = observe.once((definition) => ({
+  outcomes: observe.once((outcome) => observe.instrument(Metrics.events, { definition, outcome })),
+  seconds: observe.instrument(Metrics.eventDuration, { definition }),
+  retries: observe.instrument(Metrics.conflictRetries, { definition })
+}))
+
+const failureOf = (error: unknown): string => {
+  if (error instanceof ExecutionSuspended) return "suspended"
+  return error instanceof ExecutionNotFound ? "unknown" : "failed"
+}
+
+const outcomeOf = <E>(exit: Exit.Exit<Processed, E>): string => {
+  if (Exit.isFailure(exit)) return failureOf(Option.getOrUndefined(Cause.failureOption(exit.cause)))
+  return exit.value._tag === "Advanced" ? "advanced" : exit.value.reason
+}
+
+/** Counts and measures the event, and tells the span around what became of it. */
+export const measured =
+  (seen: Seen) =>
+  <E>(processed: Effect.Effect<Processed, E>): Effect.Effect<Processed, E> =>
+    observe.timed(processed, (exit, time, labels, span) => {
+      const { outcomes, retries, seconds } = metricsOf(seen.definition)
+      const outcome = outcomeOf(exit)
+      outcomes(outcome)(1, labels)
+      seconds(time, labels)
+      if (seen.attempts > 1) retries(seen.attempts - 1, labels)
+      span?.attribute("outcome", outcome)
+      span?.attribute("attempts", seen.attempts)
+    })

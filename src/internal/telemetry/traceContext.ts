@@ -1,0 +1,19 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Tracer from "effect/Tracer"
+import * as TraceContext from "../../TraceContext.js"
+
+/** The `traceparent` of the span around, where it is sampled: one that nobody keeps is worth no bytes. */
+export const current: Effect.Effect<string | null> = Effect.withFiberRuntime(({ currentSpan }) =>
+  Effect.succeed(currentSpan?.sampled === true ? Option.getOrNull(TraceContext.toTraceparent(currentSpan)) : null)
+)
+
+/** A link to the span that a stored `traceparent` names. */
+export const links = (traceparent: string | null): ReadonlyArray<Tracer.SpanLink> =>
+  traceparent === null
+    ? []
+    : Option.toArray(TraceContext.fromTraceparent(traceparent)).map((span) => ({
+        _tag: "SpanLink",
+        span,
+        attributes: {}
+      }))

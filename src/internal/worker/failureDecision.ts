@@ -1,0 +1,48 @@
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
+import type { Reason } from "../../DeadLetter.js"
+import { ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
+import { StoreRejected } from "../../StoreError.js"
+import { Postponed, Refused, TargetNotFound } from "../../Worker.js"
+import { isOutage } from "./storeOutage.js"
+
+/**
+ * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it
+ * is removed, or becomes a dead letter.
+ */
+export type Verdict =
+  | { readonly _tag: "Retry" }
+  | { readonly _tag: "Wait"; readonly outage?: true }
+  | { readonly _tag: "Drop" }
+  | { readonly _tag: "Bury"; readonly reason: Reason }
+
+const retry: Verdict = { _tag: "Retry" }
+const wait: Verdict = { _tag: "Wait" }
+const outage: Verdict = { _tag: "Wait", outage: true }
+
+/** What is to become of an event whose target does not exist. */
+export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Verdict => {
+  switch (policy) {
+    case "drop":
+      return { _tag: "Drop" }
+    case "dead-letter":
+      return { _tag: "Bury", reason: "no-target" }
+    case "wait":
+      return wait
+  }
+}
+
+/** Whether this says that the lane's own target does not exist. */
+export const isNotFound = (error: unknown, lane: string | null): boolean =>
+  error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
+
+/** The verdict on work of this lane. */
+export const of = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Verdict): Verdict => {
+  const error = Option.getOrUndefined(Cause.failureOption(cause))
+  if (error instanceof Refused || (error instanceof StoreRejected && error.reason === "invalid-input")) {
+    return { _tag: "Bury", reason: "rejected" }
+  }
+  if (isOutage(error)) return outage
+  if (error instanceof Postponed || error instanceof ExecutionSuspended) return wait
+  return isNotFound(error, lane) ? notFound : retry
+}

@@ -1,0 +1,64 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Failure } from "../../DeadLetter.js"
+import type { Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { StoreError } from "../../StoreError.js"
+import type { Options } from "../../Worker.js"
+import { recorded } from "./onDeliveryFailure.js"
+import type { Work } from "./lanes.js"
+import type * as polling_ from "./pollInterval.js"
+import * as worker from "./worker.js"
+
+/** How a relay looks for rows. */
+export const polling = (options: Pick<Options, "pollInterval">): polling_.Options => {
+  const longest = Math.max(1, Duration.toMillis(options.pollInterval ?? "1 second"))
+  return {
+    shortest: Math.max(1, longest / 8),
+    longest,
+    // New rows come behind all others. Beginning again finds what an operator repaired or put back.
+    rescan: Math.max(longest, 60_000)
+  }
+}
+
+const nothing = Number.NEGATIVE_INFINITY
+
+const seqOf = (failure: Failure): number | undefined => (failure.work._tag === "Timer" ? undefined : failure.work.seq)
+
+/** The pages of a numbered table, with the lane of each row and its name in the log. */
+export const pages = <A extends { readonly seq: number }>(
+  options: Pick<Options, "pageSize">,
+  read: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
+  laneOf: (entry: A) => string | null,
+  label: (entry: A) => string,
+  waitsFor?: (entry: A) => string
+) => {
+  const limit = worker.pageSize(options)
+
+  const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
+    lane: laneOf(entry),
+    id: entry.seq,
+    position: entry.seq,
+    label: () => label(entry),
+    item: entry,
+    recorded: recorded(failure),
+    waitsFor: waitsFor?.(entry)
+  })
+
+  const toPage = (pending: Pending<A>): worker.Page<A> => {
+    const end = Math.max(pending.entries.at(-1)?.seq ?? nothing, Number(pending.corrupt.at(-1)?.key ?? nothing))
+    const failures = new Map(pending.failures.map((failure) => [seqOf(failure), failure]))
+    return {
+      works: pending.entries.map((entry) => toWork(entry, failures.get(entry.seq))),
+      corrupt: pending.corrupt,
+      end: end === nothing ? undefined : end,
+      next: Option.map(pending.next, (after) => Effect.map(read({ after, limit }), toPage))
+    }
+  }
+
+  return (position: number): Effect.Effect<worker.Page<A>, StoreError> =>
+    Effect.map(read(position > 0 ? { after: position - 1, limit } : { limit }), toPage)
+}
+
+/** A row was added: look at once, from where the worker is. */
+export const added = { at: Number.NEGATIVE_INFINITY, position: Number.POSITIVE_INFINITY }

@@ -1,0 +1,318 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as TestClock from "effect/TestClock"
+import * as Event from "holdfast/Event"
+import * as Execution from "holdfast/Execution"
+import { open as openDriver } from "holdfast/internal/libsql/open"
+import * as LibsqlStore from "holdfast/LibsqlStore"
+import type { StoreError } from "holdfast/StoreError"
+import * as SqldServer from "../support/SqldServer.js"
+
+const order = Execution.make({ id: "order-1", definitionId: "order" })
+const emits = [{ targetId: "order-1", event: Event.make({ id: "ev-1", kind: "Paid" }) }]
+const call = { operation: "test" }
+
+const open = (options: Partial<LibsqlStore.Options> = {}, server: SqldServer.Options = {}) =>
+  Effect.gen(function* () {
+    const sqld = yield* SqldServer.make(server)
+    const { client, store } = yield* LibsqlStore.make({ url: sqld.url, ...options })
+    return { sqld, client, store }
+  })
+
+describe("a request", () => {
+  it.scoped("is one for each commit and each read, and holds no decimal", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      const requests = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.gen(function* () {
+          const before = (yield* sqld.received).length
+          yield* effect
+          return (yield* sqld.received).slice(before)
+        })
+      const commit = store.commit(order, {
+        emits,
+        processed: "e",
+        timers: [{ _tag: "Schedule", path: "p", fireAt: 1.1 }]
+      })
+      for (const operation of [
+        commit,
+        store.load("order-1"),
+        store.loadForEvent("order-1", "e"),
+        store.pendingOutbox(),
+        store.dueTimers(1.1),
+        store.ackOutbox(1),
+        store.deleteTimer({ executionId: "order-1", path: "p", fireAt: 1.1 }),
+        store.purge("order-1", 1)
+      ]) {
+        const received = yield* requests(operation)
+        assert.strictEqual(received.length, 1)
+        assert.notInclude(received[0]?.body ?? "", '"float"')
+      }
+    })
+  )
+
+  it.scoped("is one of at most so many at the same time", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ concurrency: 3 })
+      const gate = yield* Deferred.make<void>()
+      yield* sqld.inject({ times: 10, before: Deferred.await(gate) })
+      yield* Queue.takeAll(sqld.arrivals)
+      const fiber = yield* Effect.fork(
+        Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], (i) => store.load(`order-${i}`), { concurrency: "unbounded" })
+      )
+      yield* Queue.takeN(sqld.arrivals, 3)
+      assert.strictEqual(yield* Queue.size(sqld.arrivals), 0)
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual((yield* Fiber.join(fiber)).length, 10)
+    })
+  )
+
+  it.scoped("ends with the fiber that waits for it", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      yield* Queue.takeAll(sqld.arrivals)
+      yield* sqld.inject({ before: Effect.never })
+      const fiber = yield* Effect.fork(store.load("order-1"))
+      yield* Queue.take(sqld.arrivals)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(Option.isNone(yield* store.load("order-1")))
+    })
+  )
+
+  it.scoped("that is not answered in time fails, and a write is then looked for", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ timeout: "3 seconds" })
+      yield* Queue.takeAll(sqld.arrivals)
+      yield* sqld.inject({ before: Effect.never }, { before: Effect.never })
+      const loading = yield* Effect.fork(Effect.flip(store.load("order-1")))
+      yield* Queue.take(sqld.arrivals)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepInclude(yield* Fiber.join(loading), {
+        _tag: "StoreUnavailable",
+        reason: "timeout",
+        outcome: "not-applied"
+      })
+      const committing = yield* Effect.fork(store.commit(order, { emits }))
+      yield* Queue.take(sqld.arrivals)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual((yield* Fiber.join(committing)).seqs, [1])
+    })
+  )
+
+  it.scoped("refuses a port to which fetch never connects", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(LibsqlStore.make({ url: "http://127.0.0.1:1" }))
+      assert.deepInclude(error, { _tag: "StoreRejected", reason: "open", path: "http://127.0.0.1:1" })
+      assert.include(error.message, "port")
+    })
+  )
+
+  it.scoped("keeps the path of its URL", () =>
+    Effect.gen(function* () {
+      const sqld = yield* SqldServer.make()
+      const error = yield* Effect.flip(LibsqlStore.make({ url: `${sqld.url}/base` }))
+      assert.deepInclude(error, { _tag: "StoreRejected", reason: "open", path: `${sqld.url}/base` })
+      assert.include(error.message, "status 404")
+    })
+  )
+})
+
+describe("what a server answers", () => {
+  const expected: ReadonlyArray<
+    readonly [name: string, answer: SqldServer.Reply, expected: Partial<StoreError> & object, text: string]
+  > = [
+    ["401", { status: 401, body: "{}" }, { _tag: "StoreRejected", reason: "auth" }, "token is missing"],
+    ["403", { status: 403 }, { _tag: "StoreRejected", reason: "auth" }, "does not allow this"],
+    ["404", { status: 404, body: "no namespace" }, { _tag: "StoreRejected", reason: "open" }, "no namespace"],
+    ["a redirect", { status: 307 }, { _tag: "StoreRejected", reason: "open" }, "status 307"],
+    ["413", { status: 413 }, { _tag: "StoreRejected", reason: "sql" }, "too large"],
+    [
+      "500",
+      { status: 500, body: "<p>oh\n no</p>" },
+      { _tag: "StoreUnavailable", reason: "connection" },
+      "<p>oh no</p>"
+    ],
+    [
+      "no JSON",
+      { status: 200, body: "<html>" },
+      { _tag: "StoreUnavailable", reason: "connection" },
+      "none of a libSQL"
+    ],
+    ["other JSON", { status: 200, body: "[]" }, { _tag: "StoreUnavailable", reason: "connection" }, ""],
+    [
+      "an expired stream",
+      { status: 400, type: "application/json", body: '{"message":"The stream has expired","code":"STREAM_EXPIRED"}' },
+      { _tag: "StoreUnavailable", reason: "connection" },
+      "The stream has expired"
+    ]
+  ]
+  for (const [name, answer, error, text] of expected) {
+    it.scoped(`is told of a read: ${name}`, () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open()
+        yield* sqld.inject({ apply: 0, answer })
+        const found = yield* Effect.flip(store.load("order-1"))
+        assert.deepInclude(found, { operation: "load", ...error })
+        assert.include(found.message, text)
+        if (found._tag === "StoreUnavailable") assert.strictEqual(found.outcome, "not-applied")
+        yield* store.save(order)
+      })
+    )
+  }
+
+  for (const [name, statement, expected] of [
+    ["a constraint", "INSERT INTO harel_outbox (event) VALUES (NULL)", { reason: "constraint" }],
+    ["syntax", "SELEC 1", { reason: "sql" }],
+    ["a missing table", "DELETE FROM nowhere", { reason: "sql" }],
+    ["a missing column", "DELETE FROM harel_outbox WHERE nope = 1", { reason: "sql" }],
+    ["two statements", "DELETE FROM harel_outbox; DELETE FROM harel_outbox", { reason: "sql" }],
+    ["a statement it does not run", "VACUUM", { reason: "sql" }],
+    ["too few arguments", "DELETE FROM harel_outbox WHERE seq = ?", { reason: "sql" }]
+  ] as const) {
+    it.scoped(`is told of a write, all of which is rolled back: ${name}`, () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open()
+        const { driver } = yield* openDriver({ url: sqld.url, groupCommit: false })
+        const insert = { sql: "INSERT INTO harel_outbox (event) VALUES ('{}')", params: [] }
+        const error = yield* Effect.flip(driver.transaction(call, [insert, { sql: statement, params: [] }]))
+        assert.deepInclude(error, { _tag: "StoreRejected", ...expected })
+        assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_outbox")).length, 0)
+        yield* store.save(order)
+      })
+    )
+  }
+
+  it.scoped("that it is overloaded is waited for, up to a budget", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ busyTimeout: 0 })
+      yield* sqld.inject({ apply: 0, answer: { status: 429 } })
+      assert.deepInclude(yield* Effect.flip(store.save(order)), {
+        _tag: "StoreUnavailable",
+        reason: "busy",
+        outcome: "not-applied"
+      })
+      yield* store.save(order)
+    })
+  )
+
+  it.scopedLive("that it is overloaded now and then is no failure", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ busyTimeout: "1 minute" })
+      yield* sqld.inject({ times: 3, apply: 0, answer: { status: 429 } })
+      yield* store.save(order)
+      assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_executions")).length, 1)
+    })
+  )
+
+  it.scoped("nothing, since it is away: a write is certain not to be applied, and works when it is back", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      yield* sqld.stop
+      // The first finds a connection that was open before.
+      yield* Effect.flip(store.load("order-1"))
+      for (const operation of [Effect.asVoid(store.save(order)), Effect.asVoid(store.load("order-1"))]) {
+        assert.deepInclude(yield* Effect.flip(operation), {
+          _tag: "StoreUnavailable",
+          reason: "connection",
+          outcome: "not-applied"
+        })
+      }
+      yield* sqld.start
+      assert.strictEqual((yield* store.save(order)).version, 1)
+    })
+  )
+})
+
+describe("a write whose answer is lost on the way from a server", () => {
+  const faults: ReadonlyArray<readonly [string, ReadonlyArray<SqldServer.Fault>]> = [
+    ["before it is applied", [{ apply: 0, answer: "drop" }]],
+    ["after it is applied", [{ answer: "drop" }]],
+    ["in the middle of the answer", [{ answer: "half" }]],
+    ["after it is applied twice", [{ apply: 2, answer: "drop" }]],
+    ["behind a proxy", [{ answer: { status: 502, body: "bad gateway" } }]],
+    ["behind one that says what is no answer", [{ answer: { status: 200, body: "hello" } }]],
+    ["three times", [{ apply: 0, answer: "drop" }, { apply: 0, answer: "half" }, { answer: "drop" }]]
+  ]
+
+  const event = Event.make({ id: "x", kind: "X" })
+  const writes: ReadonlyArray<
+    readonly [string, (store: LibsqlStore.LibsqlStore["store"]) => Effect.Effect<unknown, unknown>]
+  > = [
+    ["commit", (store) => store.commit({ ...order, id: "order-2" }, { emits, processed: "e" })],
+    ["enqueue", (store) => store.enqueue([{ targetId: null, event }])],
+    ["ackOutbox", (store) => store.ackOutbox(1)],
+    ["deleteTimer", (store) => store.deleteTimer({ executionId: "order-1", path: "p", fireAt: 1.1 })],
+    ["purge", (store) => store.purge("order-1", 1)]
+  ]
+
+  const run = (
+    write: (store: LibsqlStore.LibsqlStore["store"]) => Effect.Effect<unknown, unknown>,
+    faults: ReadonlyArray<SqldServer.Fault>
+  ) =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ groupCommit: false })
+      yield* store.commit(order, { emits, timers: [{ _tag: "Schedule", path: "p", fireAt: 1.1 }] })
+      yield* sqld.inject(...faults.map((fault) => ({ ...fault, writes: true })))
+      const outcome = yield* write(store)
+      const tables = ["executions", "outbox", "processed_events", "timers"]
+      const counts = yield* Effect.forEach(tables, (table) => sqld.rows(`SELECT count(*) FROM harel_${table}`))
+      const seqs = Option.liftPredicate(outcome, (outcome) => Array.isArray(outcome) || typeof outcome === "boolean")
+      return { seqs, counts }
+    })
+
+  for (const [name, write] of writes) {
+    for (const [when, list] of faults) {
+      it.scopedLive(`${name}, ${when}`, () =>
+        Effect.gen(function* () {
+          const expected = yield* run(write, [])
+          assert.deepStrictEqual(yield* run(write, list), expected)
+        })
+      )
+    }
+  }
+
+  it.scopedLive("is found out about when the server is back", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ groupCommit: false })
+      const stopped = yield* Deferred.make<void>()
+      yield* sqld.inject({ after: Effect.zipRight(sqld.stop, Deferred.succeed(stopped, undefined)), answer: "drop" })
+      const committing = yield* Effect.fork(store.commit(order, { emits }))
+      yield* Deferred.await(stopped)
+      yield* sqld.start
+      assert.deepStrictEqual((yield* Fiber.join(committing)).seqs, [1])
+      assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_outbox")).length, 1)
+    })
+  )
+
+  it.scoped("looks for its events behind those that it knows of, however many the target has", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open({ groupCommit: false })
+      const { execution, seqs } = yield* store.commit(order, { emits })
+      assert.deepStrictEqual(seqs, [1])
+      yield* sqld.inject({ writes: true, answer: "drop" })
+      assert.deepStrictEqual((yield* store.commit(execution, { emits })).seqs, [2])
+      const looks = (yield* sqld.received).filter(({ body }) => body.includes("SELECT DISTINCT o.seq"))
+      assert.strictEqual(looks.length, 1)
+      assert.include(looks[0]?.body, '{"type":"integer","value":"1"}')
+    })
+  )
+
+  it.scoped("of a group is found out about for each of its members", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      yield* sqld.inject({ writes: true, answer: "drop" })
+      const ids = ["a", "b", "c", "d"]
+      const saved = yield* Effect.forEach(ids, (id) => store.commit({ ...order, id }, { emits }), {
+        concurrency: "unbounded"
+      })
+      const seqs = saved.flatMap(({ seqs }) => seqs)
+      assert.strictEqual(saved.length, 4)
+      assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_outbox")).length, 4)
+      assert.isAtMost(seqs.length, 4)
+    })
+  )
+})

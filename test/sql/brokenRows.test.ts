@@ -1,0 +1,189 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Commit from "holdfast/Commit"
+import type { Burial } from "holdfast/DeadLetter"
+import * as Event from "holdfast/Event"
+import * as Execution from "holdfast/Execution"
+import * as SqlDriver from "holdfast/SqlDriver"
+import * as Drivers from "../support/drivers.js"
+
+const call = { operation: "test" }
+const why: Burial = { reason: "corrupt", attempts: 0, error: "no text" }
+const failure = { attempts: 1, error: "no answer", retryAt: 5 }
+
+const run = (driver: SqlDriver.SqlDriver, ...statements: ReadonlyArray<string>) =>
+  driver.transaction(
+    call,
+    statements.map((sql) => ({ sql, params: [] }))
+  )
+
+const rows = (driver: SqlDriver.SqlDriver, sql: string) => driver.query(call, { sql, params: [] })
+
+const timers = "SELECT quote(execution_id), quote(path), quote(fire_at) FROM harel_timers ORDER BY 1, 2"
+
+/** Rows of the timers in which a column is no text or no number, with the work and the problem that name them. */
+const broken = [
+  [
+    "X'4142'",
+    "'p'",
+    "10.0",
+    { executionId: "X'4142'", path: "p", fireAt: 10 },
+    "execution_id: expected a text, found a blob"
+  ],
+  ["'a'", "X'00'", "10.0", { executionId: "a", path: "X'00'", fireAt: 10 }, "path: expected a text, found a blob"],
+  ["'a'", "'p'", "'soon'", { executionId: "a", path: "p", fireAt: 0 }, "fire_at: expected a number, found a text"],
+  ["'a'", "'p'", "X'0A'", { executionId: "a", path: "p", fireAt: 0 }, "fire_at: expected a number, found a blob"]
+] as const
+
+for (const [name, driver] of Drivers.all) {
+  describe(`a store on ${name}`, () => {
+    for (const [executionId, path, fireAt, timer, problem] of broken) {
+      it.scoped(
+        `reports the timer (${executionId}, ${path}, ${fireAt}) by the work it is, and gives up that row alone`,
+        () =>
+          Effect.gen(function* () {
+            const database = yield* driver
+            const store = yield* SqlDriver.make(database)
+            const beside = ["AB", "a"].map((id) => Execution.make({ id, definitionId: "order" }))
+            for (const execution of beside) {
+              yield* store.commit(execution, { timers: [Commit.scheduleTimer("q", 10), Commit.scheduleTimer("r", 0)] })
+            }
+            const before = yield* rows(database, timers)
+            yield* run(database, `INSERT INTO harel_timers VALUES (${executionId}, ${path}, ${fireAt})`)
+            const inserted = yield* rows(database, timers)
+            const page = yield* store.dueTimers(100)
+            assert.lengthOf(page.entries, 4)
+            assert.deepStrictEqual(
+              page.corrupt.map((corrupt) => [corrupt.work, corrupt.problem]),
+              [[{ _tag: "Timer", ...timer }, problem]]
+            )
+            const work = { _tag: "Timer", ...timer } as const
+            assert.isTrue(yield* store.bury(work, why))
+            assert.deepStrictEqual(yield* rows(database, timers), before)
+            assert.isFalse(yield* store.bury(work, why))
+            const [letter] = (yield* store.listDeadLetters()).entries
+            assert.deepInclude(letter, { _tag: "Timer", work, row: Option.none(), ...why })
+            assert.include(letter?.text, fireAt === "'soon'" ? '"soon"' : "X'")
+            assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+            assert.deepStrictEqual(yield* rows(database, timers), inserted)
+            assert.deepStrictEqual((yield* store.listDeadLetters()).entries, [])
+          })
+      )
+    }
+
+    it.scoped("redrives bytes as the bytes they were", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        yield* run(
+          database,
+          "INSERT INTO harel_outbox VALUES (1, X'FF00', X'7B7D')",
+          "INSERT INTO harel_spawns VALUES (1, X'FF', X'00', X'', X'7B7D')"
+        )
+        const outbox = "SELECT quote(target_id), quote(event) FROM harel_outbox"
+        const spawns = "SELECT quote(parent_id), quote(child_id), quote(root_path), quote(context) FROM harel_spawns"
+        const before = [yield* rows(database, outbox), yield* rows(database, spawns)]
+        yield* store.bury({ _tag: "Outbox", seq: 1 }, why)
+        yield* store.bury({ _tag: "Spawn", seq: 1 }, why)
+        const { corrupt, entries } = yield* store.listDeadLetters()
+        assert.deepStrictEqual(corrupt, [])
+        assert.deepStrictEqual(
+          entries.map(({ executionId, row, text }) => [executionId, Option.isNone<unknown>(row), JSON.parse(text)]),
+          [
+            ["X'FF00'", true, { seq: 1, target_id: "X'FF00'", event: "X'7B7D'" }],
+            ["X'FF'", true, { seq: 1, parent_id: "X'FF'", child_id: "X'00'", root_path: "X''", context: "X'7B7D'" }]
+          ]
+        )
+        for (const { id } of entries) assert.isTrue(yield* store.redrive(id))
+        assert.deepStrictEqual([yield* rows(database, outbox), yield* rows(database, spawns)], before)
+      })
+    )
+
+    it.scoped("reports a dead letter that is none, and goes on with the others", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        const event = Event.make({ id: "e", kind: "K" })
+        for (const seq of yield* store.enqueue([1, 2, 3].map(() => ({ targetId: "a", event })))) {
+          yield* store.bury({ _tag: "Outbox", seq }, why)
+        }
+        yield* run(database, "UPDATE harel_holdfast_dead_letters SET kind = 'Letter' WHERE id = 2")
+        for (const limit of [1, 2, 3]) {
+          const first = yield* store.listDeadLetters({ limit })
+          const second = yield* store.listDeadLetters({ after: Option.getOrElse(first.next, () => 3) })
+          assert.deepStrictEqual(
+            [...first.entries, ...second.entries].map(({ id }) => id),
+            [1, 3]
+          )
+          const [corrupt] = [...first.corrupt, ...second.corrupt]
+          assert.deepInclude(corrupt, { _tag: "StoreCorrupt", table: "holdfast_dead_letters", key: "2" })
+          assert.include(corrupt?.problem, "kind: expected one of Outbox, Spawn, Timer")
+        }
+        assert.isFalse(yield* store.redrive(2))
+        assert.isTrue(yield* store.discard(2))
+      })
+    )
+
+    it.scoped(
+      "tells other programs the same of their statements, whether work failed or not, and forgets with them",
+      () =>
+        Effect.gen(function* () {
+          const database = yield* driver
+          const store = yield* SqlDriver.make(database)
+          const event = Event.make({ id: "e", kind: "K" })
+          const emits = [1, 2, 3].map(() => ({ targetId: "a", event }))
+          const statements = [
+            "DELETE FROM harel_outbox WHERE seq = 1",
+            "DELETE FROM harel_outbox WHERE seq = 1",
+            "INSERT INTO harel_outbox (target_id, event) SELECT target_id, event FROM harel_outbox WHERE seq > 1",
+            "DELETE FROM harel_spawns WHERE parent_id = 'a'",
+            "INSERT INTO harel_spawns (parent_id, child_id, root_path, context) VALUES ('a', 'b', '', '{}')",
+            "INSERT INTO harel_timers VALUES ('a', 'p', 20.0) ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at",
+            "DELETE FROM harel_timers WHERE execution_id = 'a' AND path = 'q' AND fire_at = 10.0",
+            "INSERT INTO harel_timers VALUES ('a', 'q', 10.0)",
+            "DELETE FROM harel_outbox WHERE target_id = 'a'"
+          ]
+          const { seqs } = yield* store.commit(Execution.make({ id: "a", definitionId: "order" }), {
+            emits,
+            spawns: [{ childId: "c", rootPath: "", context: {} }],
+            timers: [Commit.scheduleTimer("p", 10), Commit.scheduleTimer("q", 10)]
+          })
+          yield* Effect.forEach(seqs, (seq) => store.recordFailure({ work: { _tag: "Outbox", seq }, ...failure }))
+          yield* store.recordFailure({ work: { _tag: "Spawn", seq: 1 }, ...failure })
+          for (const path of ["p", "q"]) {
+            yield* store.recordFailure({ work: { _tag: "Timer", executionId: "a", path, fireAt: 10 }, ...failure })
+          }
+          const results = yield* run(database, ...statements)
+          assert.deepStrictEqual(
+            results.map(({ changes }) => changes),
+            [1, 0, 2, 1, 1, 1, 1, 1, 4]
+          )
+          assert.strictEqual(results[2]?.lastRowid, 5)
+          assert.strictEqual(results[4]?.lastRowid, 2)
+          const { outbox, spawns, timers } = yield* store.stats
+          assert.deepStrictEqual([outbox.failing, spawns.failing, timers.failing], [0, 0, 0])
+          assert.deepStrictEqual([outbox.count, spawns.count, timers.count], [0, 1, 2])
+        })
+    )
+
+    it.scoped("loses the dead letters of an execution that another program removes", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+        const event = Event.make({ id: "e", kind: "K" })
+        for (const seq of yield* store.enqueue(["a", "b"].map((targetId) => ({ targetId, event })))) {
+          yield* store.bury({ _tag: "Outbox", seq }, why)
+        }
+        const [result] = yield* run(database, "DELETE FROM harel_executions WHERE id = 'a' AND version = 1")
+        assert.strictEqual(result?.changes, 1)
+        const { entries } = yield* store.listDeadLetters()
+        assert.deepStrictEqual(
+          entries.map(({ executionId }) => executionId),
+          ["b"]
+        )
+      })
+    )
+  })
+}

@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Execution from "holdfast/Execution"
+import type * as ExecutionStore from "holdfast/ExecutionStore"
+import { statuses } from "holdfast/internal/codec/execution"
+import { ddl } from "holdfast/internal/sql/schema"
+import { makeSql } from "holdfast/internal/sql/statements"
+import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as SqliteStore from "holdfast/SqliteStore"
+
+const call = { operation: "test" }
+const sql = makeSql("harel_")
+
+const texts = (record: { readonly [name: string]: unknown }, path = ""): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(record).flatMap(([name, value]) => {
+    if (typeof value === "string") return [[path + name, value] as const]
+    return typeof value === "object" ? texts({ ...value }, `${path}${name}.`) : []
+  })
+
+const filters = [undefined, "d1"].flatMap((definitionId) =>
+  [[], ["DONE"], ["DONE", "RUNNING"], [...statuses]].flatMap((status) =>
+    [false, true].map((rootsOnly) => ({ definitionId, status, rootsOnly, parentId: undefined }))
+  )
+)
+
+/** A database of many rows, with or without what ANALYZE tells the planner of them. */
+const database = (analyzed: boolean) =>
+  Effect.gen(function* () {
+    const driver = yield* sqliteClient.make({ filename: ":memory:" })
+    const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)"
+    const rows = [
+      `INSERT INTO harel_executions ${numbers} SELECT 'e' || i, 'd' || (i % 3), json_object('id', 'e' || i, 'status', iif(i % 4, 'DONE', 'RUNNING'), 'parent_id', iif(i % 10, 'p', NULL)), 1 FROM n`,
+      `INSERT INTO harel_outbox (target_id, event) ${numbers} SELECT 'e' || (i % 7), '{}' FROM n`,
+      `INSERT INTO harel_holdfast_delayed (due_at, target_id, event) ${numbers} SELECT i, 'e' || (i % 7), '{}' FROM n`,
+      `INSERT INTO harel_holdfast_members ${numbers} SELECT 'p' || (i % 7), 'h' || i, 'b', 10, i FROM n`,
+      `INSERT INTO harel_holdfast_leases ${numbers} SELECT 'p' || (i % 7), i, 'h' || (i % 100), 1 FROM n`,
+      `INSERT INTO harel_spawns (parent_id, child_id, root_path, context) ${numbers} SELECT 'e' || (i % 7), 'c', '', '{}' FROM n`,
+      `INSERT INTO harel_timers ${numbers} SELECT 'e' || i, 'p', i FROM n`,
+      `INSERT INTO harel_trace ${numbers} SELECT 'e' || (i % 7), i, '{}' FROM n`,
+      `INSERT INTO harel_processed_events ${numbers} SELECT 'e' || (i % 7), i FROM n`,
+      `INSERT INTO harel_holdfast_marks ${numbers} SELECT 'e' || (i % 7), i, i FROM n WHERE i % 20 = 0`,
+      `INSERT INTO harel_holdfast_meta ${numbers} SELECT 'once:' || i, '1 1' FROM n`,
+      `INSERT INTO harel_definitions ${numbers} SELECT 'd' || (i % 7), i, '', '', NULL FROM n`
+    ]
+    yield* driver.transaction(
+      call,
+      [...ddl("harel_"), ...rows, ...(analyzed ? ["ANALYZE"] : [])].map((sql) => ({ sql, params: [] }))
+    )
+    return {
+      /** The steps of a statement's plan. */
+      plan: (sql: string) =>
+        Effect.map(
+          driver.query(call, {
+            sql: `EXPLAIN QUERY PLAN ${sql}`,
+            params: sql
+              .split("?")
+              .slice(1)
+              .map(() => null)
+          }),
+          (rows) => rows.map((row) => String(row[3]))
+        )
+    }
+  })
+
+for (const analyzed of [false, true]) {
+  describe(`the plan of a statement${analyzed ? " after ANALYZE" : ""}`, () => {
+    it.scoped("reads no table whole and sorts nothing but what it was given", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        assert.isAbove(texts(sql).length, 40)
+        for (const [name, text] of texts(sql)) {
+          // counting is reading
+          if (name === "stats") continue
+          const steps = yield* plan(text)
+          const given = steps.some((step) => step.startsWith("SCAN json_each"))
+          const parameters = text.includes("FROM (VALUES (?, ?)") ? ["SCAN (subquery-1)"] : []
+          const bad = steps.filter(
+            (step) =>
+              (step.startsWith("SCAN") &&
+                !parameters.includes(step) &&
+                !/^SCAN (json_each|CONSTANT ROW|\d+-ROW VALUES CLAUSE|page$|\(subquery-\d+\)$|\S+ USING COVERING INDEX harel_holdfast_timers_broken$)/.test(
+                  step
+                )) ||
+              (step.includes("TEMP B-TREE") && !given)
+          )
+          assert.deepStrictEqual(bad, [], name)
+        }
+      })
+    )
+
+    it.scoped("of a listing walks along indexes from where the page begins", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        for (const filter of filters) {
+          const steps = yield* plan(sql.list({ ...filter, after: "", limit: 10 }).sql)
+          const walks = steps.filter((step) => step.includes("holdfast_listing"))
+          assert.isNotEmpty(walks)
+          for (const walk of walks) {
+            assert.match(walk, /^SEARCH \S+ USING (PRIMARY KEY|COVERING INDEX \S+) \((\w+=\? AND )*id>\?\)$/)
+            const terms = 1 + (filter.definitionId === undefined ? 0 : 1) + Math.min(1, filter.status.length)
+            const roots = filter.rootsOnly || terms > 1 ? 1 : 0
+            assert.lengthOf(walk.split(" AND "), terms + roots, walk)
+          }
+          const scans = steps.filter((step) => step.startsWith("SCAN") && !/^SCAN (\(subquery-\d+\)|page)$/.test(step))
+          assert.deepStrictEqual(scans, [])
+        }
+      })
+    )
+
+    it.scoped("of a listing of children walks along the index of parents", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        for (const filter of filters) {
+          const steps = yield* plan(sql.list({ ...filter, parentId: "p", after: "", limit: 10 }).sql)
+          const walks = steps.filter((step) => step.includes("holdfast_listing"))
+          assert.lengthOf(walks, Math.max(1, filter.status.length))
+          for (const walk of walks)
+            assert.match(walk, /^SEARCH .* INDEX harel_holdfast_listing_parent \(parent_id=\? AND id>\?\)$/)
+        }
+      })
+    )
+  })
+}
+
+it.scoped("a listing's pages are those of a plain filter", () =>
+  Effect.gen(function* () {
+    const store = yield* SqliteStore.make({ filename: ":memory:" })
+    const executions = Array.from({ length: 84 }, (_, i) =>
+      Execution.make({
+        id: `e${i}`,
+        definitionId: `d${i % 3}`,
+        status: statuses[i % statuses.length] ?? "PENDING",
+        parentId: i % 4 === 0 ? null : "e0"
+      })
+    )
+    yield* Effect.forEach(executions, store.save)
+    const pages = (query: ExecutionStore.ListQuery): Effect.Effect<ReadonlyArray<string>, unknown> =>
+      Effect.flatMap(store.listExecutions({ ...query, limit: 4 }), (page) => {
+        const ids = page.items.map((item) => item.id)
+        return Option.match(page.nextCursor, {
+          onNone: () => Effect.succeed(ids),
+          onSome: (cursor) => Effect.map(pages({ ...query, cursor }), (rest) => [...ids, ...rest])
+        })
+      })
+    for (const definitionId of [undefined, "d1"]) {
+      for (const status of [undefined, ["DONE"], ["DONE", "RUNNING"], [...statuses]] as const) {
+        for (const rootsOnly of [false, true]) {
+          const expected = executions.filter(
+            (execution) =>
+              (definitionId === undefined || execution.definitionId === definitionId) &&
+              (status === undefined || new Set<string>(status).has(execution.status)) &&
+              (!rootsOnly || execution.parentId === null)
+          )
+          const query = {
+            rootsOnly,
+            ...(definitionId === undefined ? {} : { definitionId }),
+            ...(status === undefined ? {} : { status })
+          }
+          assert.isNotEmpty(expected)
+          assert.deepStrictEqual(yield* pages(query), expected.map((execution) => execution.id).sort())
+        }
+      }
+    }
+  })
+)

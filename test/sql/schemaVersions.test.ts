@@ -1,0 +1,173 @@
+import { fileURLToPath } from "node:url"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Event from "holdfast/Event"
+import { ddl, schemaVersion } from "holdfast/internal/sql/schema"
+import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as SqlDriver from "holdfast/SqlDriver"
+import * as SqliteStore from "holdfast/SqliteStore"
+import * as Drivers from "../support/drivers.js"
+import * as Temp from "../support/temp.js"
+
+const call = { operation: "test" }
+
+/** The statements that make a database as version 1 of the schema left it. */
+const version1 = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs.readFileString(fileURLToPath(new URL("../fixtures/schema/version-1.json", import.meta.url)))
+  return yield* Schema.decode(Schema.parseJson(Schema.Array(Schema.String)))(text)
+}).pipe(Effect.provide(NodeFileSystem.layer))
+
+const run = (driver: SqlDriver.SqlDriver, statements: ReadonlyArray<string>) =>
+  driver.transaction(
+    call,
+    statements.map((sql) => ({ sql, params: [] }))
+  )
+
+const rows = (driver: SqlDriver.SqlDriver, sql: string) => driver.query(call, { sql, params: [] })
+
+const tables = (driver: SqlDriver.SqlDriver) =>
+  Effect.map(
+    rows(driver, "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"),
+    (found) => found.map((row) => row.join(" "))
+  )
+
+for (const [name, driver] of Drivers.all) {
+  describe(`${name} of schema version 1`, () => {
+    it.scoped("gains what is new when it is opened, keeps all that is in it, and is only read from then on", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        yield* run(database, yield* version1)
+        const store = yield* SqlDriver.make(database)
+        const fresh = yield* driver
+        yield* run(fresh, ddl("harel_"))
+        assert.deepStrictEqual(yield* tables(database), yield* tables(fresh))
+        const version = yield* rows(database, "SELECT value FROM harel_holdfast_meta WHERE key = 'schema_version'")
+        assert.deepStrictEqual(version, [[String(schemaVersion)]])
+
+        assert.deepStrictEqual(
+          (yield* store.listExecutions({ status: ["DONE"] })).items.map((item) => item.id),
+          ["b"]
+        )
+        assert.deepStrictEqual(
+          (yield* store.pendingOutbox()).entries.map((entry) => [entry.seq, entry.event.id]),
+          [
+            [2, "e2"],
+            [3, "e3"]
+          ]
+        )
+        const timers = yield* store.dueTimers(1e12)
+        assert.deepStrictEqual(
+          timers.entries.map(({ fireAt, path }) => [path, fireAt]),
+          [
+            ["q", 20],
+            ["p", 1790000060.1234567]
+          ]
+        )
+        assert.isTrue(yield* store.isSpawning("a:child"))
+        assert.isTrue(yield* store.isProcessed("a", "start"))
+        assert.lengthOf((yield* store.readTrace("a")).entries, 1)
+
+        const writes: Array<string> = []
+        const watched: SqlDriver.SqlDriver = {
+          ...database,
+          transaction: (call, statements) => {
+            writes.push(call.operation)
+            return database.transaction(call, statements)
+          }
+        }
+        yield* SqlDriver.make(watched)
+        assert.deepStrictEqual(writes, [])
+      })
+    )
+
+    it.scoped("works with what is new for rows that were there", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        yield* run(database, yield* version1)
+        const store = yield* SqlDriver.make(database)
+        const a = Option.getOrThrow(yield* store.load("a"))
+        const failure = { attempts: 3, error: "no answer", retryAt: 100 }
+        yield* store.recordFailure({ work: { _tag: "Outbox", seq: 2 }, ...failure })
+        yield* store.recordFailure({ work: { _tag: "Timer", executionId: "a", path: "q", fireAt: 20 }, ...failure })
+        assert.lengthOf((yield* store.pendingOutbox()).failures, 1)
+        const { seqs } = yield* store.commit(a, {
+          emits: [{ targetId: "b", event: Event.make({ id: "e4", kind: "Happened" }) }],
+          ack: { _tag: "Outbox", seq: 2 }
+        })
+        assert.deepStrictEqual(seqs, [4])
+        const stats = yield* store.stats
+        assert.deepStrictEqual([stats.outbox.failing, stats.timers.failing], [0, 1])
+        assert.isTrue(yield* store.bury({ _tag: "Outbox", seq: 3 }, { reason: "attempts", attempts: 20, error: "" }))
+        const [letter] = (yield* store.listDeadLetters()).entries
+        assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+        assert.deepStrictEqual(
+          (yield* store.pendingOutbox()).entries.map((entry) => entry.event.id),
+          ["e4", "e3"]
+        )
+      })
+    )
+
+    it.scoped("is left as it is where nothing may be made, until its operator has run the statements", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        yield* run(database, yield* version1)
+        const before = yield* tables(database)
+        const error = yield* Effect.flip(SqlDriver.make(database, { createSchema: false }))
+        assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema", path: "createSchema" })
+        assert.include(error.message, "the schema has version 1")
+        assert.include(error.message, "run the statements of SqlDriver.schema")
+        assert.deepStrictEqual(yield* tables(database), before)
+        yield* run(database, yield* SqlDriver.schema("harel_"))
+        yield* SqlDriver.make(database, { createSchema: false })
+      })
+    )
+  })
+}
+
+for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
+  it.scoped(`a database of schema version ${version} is refused and left as it is`, () =>
+    Effect.gen(function* () {
+      const database = yield* sqliteClient.make({ filename: ":memory:" })
+      yield* run(database, [
+        ...(yield* version1),
+        `UPDATE harel_holdfast_meta SET value = '${version}' WHERE key = 'schema_version'`
+      ])
+      const before = yield* tables(database)
+      const error = yield* Effect.flip(SqlDriver.make(database))
+      assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema", path: "schema_version" })
+      assert.include(error.message, `has version ${version}, this library knows version ${schemaVersion}`)
+      assert.deepStrictEqual(yield* tables(database), before)
+    })
+  )
+}
+
+it.scoped("two stores that open a file of version 1 at once both work", () =>
+  Effect.gen(function* () {
+    const filename = yield* Temp.database
+    yield* run(yield* sqliteClient.make({ filename }), yield* version1)
+    const open = SqliteStore.make({ filename })
+    const stores = yield* Effect.all([open, open, open], { concurrency: "unbounded" })
+    for (const [i, store] of stores.entries()) {
+      const a = Option.getOrThrow(yield* store.load("a"))
+      assert.strictEqual((yield* store.save(a)).version, 2 + i)
+    }
+  })
+)
+
+it.scoped("a later version's mark is never lowered", () =>
+  Effect.gen(function* () {
+    const database = yield* sqliteClient.make({ filename: ":memory:" })
+    yield* run(database, [
+      ...ddl("harel_"),
+      `UPDATE harel_holdfast_meta SET value = '${schemaVersion + 1}' WHERE key = 'schema_version'`,
+      ...ddl("harel_")
+    ])
+    const version = yield* rows(database, "SELECT value FROM harel_holdfast_meta WHERE key = 'schema_version'")
+    assert.deepStrictEqual(version, [[String(schemaVersion + 1)]])
+  })
+)

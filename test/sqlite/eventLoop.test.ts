@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Execution from "holdfast/Execution"
+import * as SqliteStore from "holdfast/SqliteStore"
+import * as Turn from "../../src/internal/sqlite/eventLoop.js"
+
+/** Takes the processor for itself for some milliseconds, as a synchronous database does. */
+const busy = (millis: number) =>
+  Effect.sync(() => {
+    const end = performance.now() + millis
+    while (performance.now() < end);
+  })
+
+describe("a turn of the event loop", () => {
+  it.effect("is waited for where there was none for a while", () =>
+    Effect.gen(function* () {
+      const turn = Turn.make().wait
+      let turned = false
+      setImmediate(() => {
+        turned = true
+      })
+      yield* turn
+      yield* busy(25)
+      assert.isFalse(turned)
+      yield* turn
+      assert.isTrue(turned)
+    })
+  )
+
+  it.effect("is not waited for otherwise", () =>
+    Effect.gen(function* () {
+      const turn = Turn.make().wait
+      let turned = false
+      setImmediate(() => {
+        turned = true
+      })
+      yield* turn
+      yield* turn
+      assert.isFalse(turned)
+    })
+  )
+
+  it.effect("comes to others while a store is busy", () =>
+    Effect.gen(function* () {
+      const store = yield* SqliteStore.make({ filename: ":memory:" })
+      let execution = yield* store.save(Execution.make({ id: "e", definitionId: "d" }))
+      let turned = false
+      setImmediate(() => {
+        turned = true
+      })
+      // Each step is far below what Effect itself counts before it lets others run.
+      for (let i = 0; i < 100; i++) {
+        yield* busy(1)
+        execution = yield* store.save(execution)
+      }
+      assert.isTrue(turned)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -6,9 +6,9 @@
 import * as Schema from "effect/Schema"
 import { Event } from "./Event.js"
 import { type Execution, Status } from "./Execution.js"
+import { parsePython } from "./internal/codec/json.js"
 import { schemaFromCodec } from "./internal/codec/reader.js"
 import * as codec from "./internal/codec/traceStep.js"
-import { parsePython } from "./internal/codec/json.js"
 import { JsonObject } from "./Json.js"
 
 /**

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { schemaFromCodec } from "./internal/codec/reader.js"
 import * as codec from "./internal/codec/event.js"
+import { schemaFromCodec } from "./internal/codec/reader.js"
 import { JsonObject } from "./Json.js"
 
 /**

@@ -6,8 +6,8 @@
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Event } from "./Event.js"
-import { schemaFromCodec } from "./internal/codec/reader.js"
 import * as codec from "./internal/codec/execution.js"
+import { schemaFromCodec } from "./internal/codec/reader.js"
 import { JsonObject } from "./Json.js"
 import type { StoreCorrupt } from "./StoreError.js"
 

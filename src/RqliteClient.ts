@@ -21,7 +21,6 @@ import type * as Redacted from "effect/Redacted"
 import type * as Schedule from "effect/Schedule"
 import * as internal from "./internal/rqliteClient/client.js"
 import * as config_ from "./internal/rqliteClient/config.js"
-import * as versions from "./internal/rqliteClient/version.js"
 import type { RqliteError, RqliteRejected, RqliteStatementError } from "./RqliteError.js"
 
 /**
@@ -256,4 +255,4 @@ export const layerConfig = (
  * @category versions
  */
 export const isAtLeast: (version: string, least: readonly [major: number, minor: number, patch: number]) => boolean =
-  versions.isAtLeast
+  internal.isAtLeast

@@ -10,8 +10,8 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
-import * as internal from "./internal/shards/shards.js"
 import * as sharing from "./internal/shards/assignment.js"
+import * as internal from "./internal/shards/shards.js"
 import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**

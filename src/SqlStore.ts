@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
-import * as busyTimeout from "./internal/util/busyTimeout.js"
 import * as driver from "./internal/sqlite/sqlClientDriver.js"
+import * as duration from "./internal/util/duration.js"
 import * as SqlDriver from "./SqlDriver.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -49,7 +49,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function* () {
-    const patience = yield* busyTimeout.decode(options.busyTimeout)
+    const patience = yield* duration.decodeBusyTimeout(options.busyTimeout)
     yield* driver.outsideTransaction
     const client = yield* SqlClient.SqlClient
     const { groupCommit = true } = options

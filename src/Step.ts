@@ -11,8 +11,8 @@ import type { Pipeable } from "effect/Pipeable"
 import type { Commit, TraceStep } from "./Commit.js"
 import type { Event } from "./Event.js"
 import type { ChildState, Status, WithContext } from "./Execution.js"
-import * as children_ from "./internal/processor/stepChildren.js"
 import * as internal from "./internal/processor/step.js"
+import * as children_ from "./internal/processor/stepChildren.js"
 import type { JsonObject } from "./Json.js"
 
 /**

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Generators from "holdfast/testing/Generators"
 import { decode, encode } from "../../src/internal/codec/cursor.js"
-import { Ordered } from "../../src/internal/memory/sortedArray.js"
 import { compareUtf8, prefixEnd } from "../../src/internal/codec/utf8Order.js"
+import { Ordered } from "../../src/internal/memory/sortedArray.js"
 
 const fastCheck = { numRuns: 300, seed: 1 }
 

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Execution from "holdfast/Execution"
 import * as Generators from "holdfast/testing/Generators"
 import { encodeCommit } from "../../src/internal/store/encodeCommit.js"
-import * as input from "../../src/internal/store/validate.js"
+import * as validate from "../../src/internal/store/validate.js"
 
 const decode = Schema.decodeUnknownEither(Execution.ExecutionFromText)
 const encode = Schema.encodeEither(Execution.ExecutionFromText)
@@ -101,7 +101,7 @@ describe("Execution", () => {
       const execution = Execution.make({ id: "a", definitionId: "order", extra: { zone: "eu" } })
       const commit = encodeCommit(
         { operation: "commit", executionId: "a" },
-        input.makeChecks(1024),
+        validate.makeChecks(1024),
         execution,
         { ...execution, version: 1 },
         {},

@@ -8,7 +8,7 @@ import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as Ids from "holdfast/Ids"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import * as FaultyDriver from "../support/faultyDriver.js"
@@ -36,7 +36,7 @@ const step = (execution: Execution.Execution, name: string, parts: Commit.Commit
 
 /** A store with one of everything in it, on a database to which nothing has happened yet. */
 const make = Effect.gen(function* () {
-  const driver = FaultyDriver.make(yield* sqliteClient.make({ filename: ":memory:" }))
+  const driver = FaultyDriver.make(yield* sqliteDriver.make({ filename: ":memory:" }))
   const store = yield* SqlDriver.make(driver)
   const begun = yield* store.commit(...step({ ...fresh, id: "b" }, "begun"))
   const { execution: b } = yield* store.commit(begun.execution, {

@@ -8,7 +8,7 @@ import type * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import { seqsFrom } from "holdfast/internal/sql/commit"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import * as FaultyDriver from "../support/faultyDriver.js"
@@ -17,7 +17,7 @@ const fresh = Execution.make({ id: "a", definitionId: "order" })
 const emit = (id: string, targetId: string | null = "b") => ({ targetId, event: Event.make({ id, kind: "Happened" }) })
 
 const make = Effect.gen(function* () {
-  const driver = FaultyDriver.make(yield* sqliteClient.make({ filename: ":memory:" }))
+  const driver = FaultyDriver.make(yield* sqliteDriver.make({ filename: ":memory:" }))
   const store = yield* SqlDriver.make(driver)
   const other = yield* SqlDriver.make(driver.true)
   return { driver, store, other }
@@ -263,7 +263,7 @@ describe("a schema", () => {
   for (const apply of [0, 1] as const) {
     it.scoped(`is made where the answer is lost ${apply === 0 ? "before" : "after"} it is`, () =>
       Effect.gen(function* () {
-        const driver = FaultyDriver.make(yield* sqliteClient.make({ filename: ":memory:" }))
+        const driver = FaultyDriver.make(yield* sqliteDriver.make({ filename: ":memory:" }))
         driver.inject({ apply, answer: "lost" })
         const store = yield* through(SqlDriver.make(driver))
         assert.strictEqual((yield* store.save(fresh)).version, 1)

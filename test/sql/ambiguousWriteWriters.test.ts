@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreUnavailable } from "holdfast/StoreError"
 
@@ -69,7 +69,7 @@ describe("many writers whose answers get lost", () => {
     [FastCheck.array(chance, { maxLength: 40 }), FastCheck.array(FastCheck.boolean(), { maxLength: 40 })],
     ([chances, blind]) =>
       Effect.gen(function* () {
-        const driver = yield* sqliteClient.make({ filename: ":memory:" })
+        const driver = yield* sqliteDriver.make({ filename: ":memory:" })
         const quiet = yield* SqlDriver.make(driver)
         const { faulty, settled } = yield* unlucky(driver, chances, blind)
         const store = yield* SqlDriver.make(faulty)

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Str from "effect/String"
 import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { parse } from "lossless-json"
 import * as Client from "../support/sqlClient.js"
@@ -180,7 +180,7 @@ for (const name of ["sample-sqlite", "sample-libsql"]) {
       Effect.gen(function* () {
         const { filename } = yield* sample(name)
         const store = yield* SqliteStore.make({ filename })
-        const driver = yield* sqliteClient.make({ filename })
+        const driver = yield* sqliteDriver.make({ filename })
         const data = (id: string) =>
           Effect.map(
             driver.query(

@@ -6,7 +6,7 @@ import type * as ExecutionStore from "holdfast/ExecutionStore"
 import { statuses } from "holdfast/internal/codec/execution"
 import { ddl } from "holdfast/internal/sql/schema"
 import { makeSql } from "holdfast/internal/sql/statements"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 
 const call = { operation: "test" }
@@ -27,7 +27,7 @@ const filters = [undefined, "d1"].flatMap((definitionId) =>
 /** A database of many rows, with or without what ANALYZE tells the planner of them. */
 const database = (analyzed: boolean) =>
   Effect.gen(function* () {
-    const driver = yield* sqliteClient.make({ filename: ":memory:" })
+    const driver = yield* sqliteDriver.make({ filename: ":memory:" })
     const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)"
     const rows = [
       `INSERT INTO harel_executions ${numbers} SELECT 'e' || i, 'd' || (i % 3), json_object('id', 'e' || i, 'status', iif(i % 4, 'DONE', 'RUNNING'), 'parent_id', iif(i % 10, 'p', NULL)), 1 FROM n`,

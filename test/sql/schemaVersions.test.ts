@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Event from "holdfast/Event"
 import { ddl, schemaVersion } from "holdfast/internal/sql/schema"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Drivers from "../support/drivers.js"
@@ -132,7 +132,7 @@ for (const [name, driver] of Drivers.all) {
 for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
   it.scoped(`a database of schema version ${version} is refused and left as it is`, () =>
     Effect.gen(function* () {
-      const database = yield* sqliteClient.make({ filename: ":memory:" })
+      const database = yield* sqliteDriver.make({ filename: ":memory:" })
       yield* run(database, [
         ...(yield* version1),
         `UPDATE harel_holdfast_meta SET value = '${version}' WHERE key = 'schema_version'`
@@ -149,7 +149,7 @@ for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
 it.scoped("two stores that open a file of version 1 at once both work", () =>
   Effect.gen(function* () {
     const filename = yield* Temp.database
-    yield* run(yield* sqliteClient.make({ filename }), yield* version1)
+    yield* run(yield* sqliteDriver.make({ filename }), yield* version1)
     const open = SqliteStore.make({ filename })
     const stores = yield* Effect.all([open, open, open], { concurrency: "unbounded" })
     for (const [i, store] of stores.entries()) {
@@ -161,7 +161,7 @@ it.scoped("two stores that open a file of version 1 at once both work", () =>
 
 it.scoped("a later version's mark is never lowered", () =>
   Effect.gen(function* () {
-    const database = yield* sqliteClient.make({ filename: ":memory:" })
+    const database = yield* sqliteDriver.make({ filename: ":memory:" })
     yield* run(database, [
       ...ddl("harel_"),
       `UPDATE harel_holdfast_meta SET value = '${schemaVersion + 1}' WHERE key = 'schema_version'`,

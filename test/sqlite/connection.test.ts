@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
-import * as sqliteDatabase from "holdfast/internal/sqlite/connection"
+import * as sqliteConnection from "holdfast/internal/sqlite/connection"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import type { SqlDriver, Statement } from "holdfast/SqlDriver"
 import * as Temp from "../support/temp.js"
 
@@ -22,7 +22,7 @@ const tables = [
 ]
 
 const open = (filename = ":memory:") =>
-  Effect.tap(sqliteClient.make({ filename, groupCommit: false }), (driver) => driver.transaction(call, tables))
+  Effect.tap(sqliteDriver.make({ filename, groupCommit: false }), (driver) => driver.transaction(call, tables))
 
 /** That the failure left nothing, and that the next transaction works. */
 const assertSane = (driver: SqlDriver) =>
@@ -106,7 +106,7 @@ describe("the driver on a file of its own", () => {
     Effect.gen(function* () {
       const filename = yield* Temp.database
       const driver = yield* open(filename)
-      const other = yield* sqliteDatabase.open(filename)
+      const other = yield* sqliteConnection.open(filename)
       yield* other.query(statement("BEGIN IMMEDIATE"))
       const waiting = yield* Effect.fork(driver.transaction(call, [insert("a")]))
       const leaving = yield* Effect.fork(driver.transaction(call, [insert("never")]))

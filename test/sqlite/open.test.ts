@@ -3,7 +3,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Execution from "holdfast/Execution"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Temp from "../support/temp.js"
 
@@ -12,7 +12,7 @@ const openError = (options: Partial<SqliteStore.Options> & { readonly filename: 
 
 const run = (filename: string, ...statements: ReadonlyArray<string>) =>
   Effect.scoped(
-    Effect.flatMap(sqliteClient.make({ filename }), (driver) =>
+    Effect.flatMap(sqliteDriver.make({ filename }), (driver) =>
       driver.transaction(
         { operation: "test" },
         statements.map((sql) => ({ sql, params: [] }))
@@ -154,7 +154,7 @@ describe("opening a file", () => {
       const filename = yield* Temp.database
       const error = yield* openError({ filename, createSchema: false })
       assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema", path: "createSchema" })
-      const driver = yield* sqliteClient.make({ filename })
+      const driver = yield* sqliteDriver.make({ filename })
       const tables = yield* driver.query({ operation: "test" }, { sql: "SELECT name FROM sqlite_master", params: [] })
       assert.deepStrictEqual(tables, [])
       yield* SqliteStore.make({ filename })

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Child from "../support/child.js"
 import * as Temp from "../support/temp.js"
@@ -57,7 +57,7 @@ describe("SqliteStore", () => {
         ["BUSY", "2 seconds"]
       ] as const
       yield* provide([...entries, ["PREFIX", "shop_"]])
-      const driver = yield* sqliteClient.make({ filename })
+      const driver = yield* sqliteDriver.make({ filename })
       const rows = yield* driver.query({ operation: "test" }, { sql: "SELECT id FROM shop_executions", params: [] })
       assert.deepStrictEqual(rows, [["order-1"]])
       const error = yield* Effect.flip(provide(entries))
@@ -74,7 +74,7 @@ describe("SqliteStore", () => {
       it.scoped(`${durability ?? "default"} holds after the first transaction`, () =>
         Effect.gen(function* () {
           const filename = yield* Temp.database
-          const driver = yield* sqliteClient.make({ filename, ...(durability === undefined ? {} : { durability }) })
+          const driver = yield* sqliteDriver.make({ filename, ...(durability === undefined ? {} : { durability }) })
           const call = { operation: "test" }
           const pragma = (sql: string) => Effect.map(driver.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])
           yield* driver.transaction(call, [{ sql: "CREATE TABLE t (a)", params: [] }])
@@ -109,7 +109,7 @@ describe("SqliteStore", () => {
             all.map((ids) => ids.length),
             [500, 500]
           )
-          const driver = yield* sqliteClient.make({ filename })
+          const driver = yield* sqliteDriver.make({ filename })
           const counted = { sql: "SELECT count(*), count(DISTINCT target_id) FROM harel_outbox", params: [] }
           assert.deepStrictEqual(yield* driver.query({ operation: "test" }, counted), [[1000, 1000]])
         }),
@@ -128,7 +128,7 @@ describe("SqliteStore", () => {
           yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), ids(store)), { until: (ids) => ids.length >= 50 })
           yield* child.kill
           assert.strictEqual(yield* child.exit, "SIGKILL")
-          const driver = yield* sqliteClient.make({ filename })
+          const driver = yield* sqliteDriver.make({ filename })
           const query = (sql: string) => driver.query({ operation: "test" }, { sql, params: [] })
           assert.deepStrictEqual(yield* query("PRAGMA integrity_check"), [["ok"]])
           assert.deepStrictEqual(

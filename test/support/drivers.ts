@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { open } from "holdfast/internal/libsql/open"
 import * as rqliteDriver from "holdfast/internal/rqlite/driver"
-import * as sqliteClient from "holdfast/internal/sqlite/driver"
+import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import type { SqlDriver } from "holdfast/SqlDriver"
 import * as RqliteServer from "./RqliteServer.js"
 import { connect } from "./rqlite/client.js"
@@ -10,7 +10,7 @@ import * as Temp from "./temp.js"
 
 /** Drivers of each kind, each time on an empty database of its own. */
 export const all: ReadonlyArray<readonly [name: string, driver: Effect.Effect<SqlDriver, unknown, Scope.Scope>]> = [
-  ["an SQLite file", Effect.flatMap(Temp.database, (filename) => sqliteClient.make({ filename }))],
+  ["an SQLite file", Effect.flatMap(Temp.database, (filename) => sqliteDriver.make({ filename }))],
   [
     "a libSQL file",
     Effect.flatMap(Temp.database, (filename) => Effect.map(open({ url: `file:${filename}` }), ({ driver }) => driver))

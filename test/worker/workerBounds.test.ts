@@ -9,8 +9,8 @@ import type { OutboxEntry } from "holdfast/Commit"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type { Delivered, Options, Worker } from "holdfast/Worker"
-import * as polling from "../../src/internal/worker/pollInterval.js"
-import * as seqs from "../../src/internal/worker/seqPages.js"
+import * as pollInterval from "../../src/internal/worker/pollInterval.js"
+import * as seqPages from "../../src/internal/worker/seqPages.js"
 import * as worker from "../../src/internal/worker/worker.js"
 import { counting, fill, recording, relayOn } from "../support/outbox.js"
 import * as timers from "../support/timers.js"
@@ -100,14 +100,14 @@ describe("Very many lanes that fail", () => {
           worker.make<OutboxEntry>({
             module: "test",
             settings: options,
-            polling: seqs.polling(options),
-            from: seqs.pages(
+            polling: seqPages.polling(options),
+            from: seqPages.pages(
               options,
               store.pendingOutbox,
               ({ targetId }) => targetId,
               ({ event }) => event.id
             ),
-            noticed: () => seqs.added,
+            noticed: () => seqPages.added,
             mostLanes: 5,
             run: ({ event, seq, targetId }) =>
               Effect.gen(function* () {
@@ -147,7 +147,7 @@ describe("Polling", () => {
   const options = { shortest: 125, longest: 1000, rescan: 60_000 }
 
   it("looks more often for a while where it finds what others wrote, and backs off while it finds nothing", () => {
-    const poll = polling.make(options)
+    const poll = pollInterval.make(options)
     let now = 0
     const look = (finds: boolean) => {
       poll.begin(now)
@@ -165,7 +165,7 @@ describe("Polling", () => {
   })
 
   it("does not look more often for what this process wrote, which it was told of", () => {
-    const poll = polling.make(options)
+    const poll = pollInterval.make(options)
     poll.begin(0)
     poll.end(0)
     poll.woken(true)
@@ -175,7 +175,7 @@ describe("Polling", () => {
   })
 
   it("begins from the first row again now and then, the less often the longer it takes to read, but within bounds", () => {
-    const poll = polling.make(options)
+    const poll = pollInterval.make(options)
     const rescansAt = (now: number, reading: number) => {
       assert.isFalse(poll.begin(now - 1))
       poll.end(now - 1)

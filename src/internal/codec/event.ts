@@ -2,32 +2,32 @@ import * as Option from "effect/Option"
 import type { OutboxEntry } from "../../Commit.js"
 import type { Event } from "../../Event.js"
 import { fromTraceparent } from "../../TraceContext.js"
-import * as codec from "./reader.js"
+import * as reader from "./reader.js"
 
 const eventKeys = ["id", "kind", "created_time", "received_time", "data"]
 
 const dateTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
 
-const time: codec.Reader<string> = (u, path) => {
+const time: reader.Reader<string> = (u, path) => {
   if (typeof u === "string" && dateTime.test(u)) return u
-  throw new codec.Invalid(path, "expected an ISO 8601 date and time")
+  throw new reader.Invalid(path, "expected an ISO 8601 date and time")
 }
 
-const text = codec.string
+const text = reader.string
 
 /** Events in rows that have other keys of their own. */
-const eventBeside = (others: ReadonlyArray<string>): codec.Codec<Event> => {
+const eventBeside = (others: ReadonlyArray<string>): reader.Codec<Event> => {
   const keys = new Set([...eventKeys, ...others])
   return {
     decode: (u, path) => {
-      const row = codec.object(u, path)
+      const row = reader.object(u, path)
       return {
-        id: codec.required(row, path, "id", text),
-        kind: codec.required(row, path, "kind", text),
-        createdTime: codec.orNull(row, path, "created_time", time),
-        receivedTime: codec.orNull(row, path, "received_time", time),
-        data: codec.optional(row, path, "data", codec.object, {}),
-        extra: codec.rest(row, keys)
+        id: reader.required(row, path, "id", text),
+        kind: reader.required(row, path, "kind", text),
+        createdTime: reader.orNull(row, path, "created_time", time),
+        receivedTime: reader.orNull(row, path, "received_time", time),
+        data: reader.optional(row, path, "data", reader.object, {}),
+        extra: reader.rest(row, keys)
       }
     },
     encode: (event, path) => ({
@@ -36,12 +36,12 @@ const eventBeside = (others: ReadonlyArray<string>): codec.Codec<Event> => {
       created_time: event.createdTime,
       received_time: event.receivedTime,
       data: event.data,
-      ...codec.extra(event.extra, keys, path)
+      ...reader.extra(event.extra, keys, path)
     })
   }
 }
 
-export const event: codec.Codec<Event> = eventBeside([])
+export const event: reader.Codec<Event> = eventBeside([])
 
 const isTraceparent = (u: unknown): u is string => typeof u === "string" && Option.isSome(fromTraceparent(u))
 
@@ -50,9 +50,9 @@ const inOutbox = eventBeside(outboxKeys)
 const allKeys = new Set([...eventKeys, ...outboxKeys])
 
 /** An event as the outbox keeps it: with when and in which span it was emitted. What is wrong with these two stops no event. */
-export const emitted: codec.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "traceparent">> = {
+export const emitted: reader.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "traceparent">> = {
   decode: (u, path) => {
-    const { emitted_at: emittedAt, traceparent } = codec.object(u, path)
+    const { emitted_at: emittedAt, traceparent } = reader.object(u, path)
     return {
       event: inOutbox.decode(u, path),
       emittedAt: typeof emittedAt === "number" && Number.isFinite(emittedAt) ? emittedAt : null,
@@ -68,7 +68,7 @@ export const emitted: codec.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "tra
     data: event.data,
     emitted_at: emittedAt ?? undefined,
     traceparent: traceparent ?? undefined,
-    ...codec.extra(event.extra, allKeys, path)
+    ...reader.extra(event.extra, allKeys, path)
   })
 }
 

@@ -1,21 +1,21 @@
 import type { ChildState, Execution, ExecutionSummary } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
-import * as codec from "./reader.js"
 import { event } from "./event.js"
 import * as json from "./json.js"
+import * as reader from "./reader.js"
 
 export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
 
 /** The key under which each commit attempt leaves its token in the row; it is no part of the model. */
 export const tokenKey = "commit_token"
 
-const { boolean, finite, integer, object, optional, orNull, required, string } = codec
+const { boolean, finite, integer, object, optional, orNull, required, string } = reader
 
-const status = codec.literal(...statuses)
+const status = reader.literal(...statuses)
 
 const childKeys = new Set(["root_path", "finished", "outcome", "result", "submachine", "key"])
 
-const child: codec.Codec<ChildState> = {
+const child: reader.Codec<ChildState> = {
   decode: (u, path) => {
     const row = object(u, path)
     return {
@@ -25,7 +25,7 @@ const child: codec.Codec<ChildState> = {
       result: optional(row, path, "result", object, {}),
       submachine: optional(row, path, "submachine", boolean, false),
       key: optional(row, path, "key", string, ""),
-      extra: codec.rest(row, childKeys)
+      extra: reader.rest(row, childKeys)
     }
   },
   encode: (child, path) => ({
@@ -35,7 +35,7 @@ const child: codec.Codec<ChildState> = {
     result: child.result,
     submachine: child.submachine,
     key: child.key,
-    ...codec.extra(child.extra, childKeys, path)
+    ...reader.extra(child.extra, childKeys, path)
   })
 }
 
@@ -65,24 +65,24 @@ const keys = new Set([
   tokenKey
 ])
 
-const version: codec.Reader<number> = (u, path) => {
+const version: reader.Reader<number> = (u, path) => {
   const n = integer(u, path)
-  if (n < 0) throw new codec.Invalid(path, `expected a version of 0 or more, found ${n}`)
+  if (n < 0) throw new reader.Invalid(path, `expected a version of 0 or more, found ${n}`)
   return n
 }
 
-const priority: codec.Reader<number> = (u, path) => {
+const priority: reader.Reader<number> = (u, path) => {
   const n = integer(u, path)
-  if (n < 0 || n > 4) throw new codec.Invalid(path, `expected a priority of 0 to 4, found ${n}`)
+  if (n < 0 || n > 4) throw new reader.Invalid(path, `expected a priority of 0 to 4, found ${n}`)
   return n
 }
 
-const strings = codec.record(string)
-const integers = codec.record(integer)
-const childStates = codec.record(child.decode)
-const events = codec.array(event.decode)
+const strings = reader.record(string)
+const integers = reader.record(integer)
+const childStates = reader.record(child.decode)
+const events = reader.array(event.decode)
 
-export const execution: codec.Codec<Execution> = {
+export const execution: reader.Codec<Execution> = {
   decode: (u, path) => {
     const row = object(u, path)
     return {
@@ -108,7 +108,7 @@ export const execution: codec.Codec<Execution> = {
       updatedAt: orNull(row, path, "updated_at", finite),
       finishedAt: orNull(row, path, "finished_at", finite),
       expiresAt: orNull(row, path, "expires_at", finite),
-      extra: codec.rest(row, keys)
+      extra: reader.rest(row, keys)
     }
   },
   encode: (execution, path) => toRow(execution, path)
@@ -143,12 +143,12 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   updated_at: execution.updatedAt,
   finished_at: execution.finishedAt,
   expires_at: execution.expiresAt,
-  ...codec.extra(execution.extra, keys, path),
+  ...reader.extra(execution.extra, keys, path),
   [tokenKey]: token
 })
 
 /** {@link execution} with the token of the commit that writes it. */
-export const executionWithToken = (token: string): codec.Codec<Execution> => ({
+export const executionWithToken = (token: string): reader.Codec<Execution> => ({
   decode: execution.decode,
   encode: (execution, path) => toRow(execution, path, token)
 })
@@ -166,9 +166,9 @@ export const summary = (
   id: string(id, "id"),
   definitionId: string(definitionId, "definition_id"),
   status: status(parts[0] ?? "PENDING", "status"),
-  outcome: codec.nullable(string)(parts[1] ?? null, "outcome"),
-  activePath: codec.nullable(string)(parts[2] ?? null, "active_path"),
+  outcome: reader.nullable(string)(parts[1] ?? null, "outcome"),
+  activePath: reader.nullable(string)(parts[2] ?? null, "active_path"),
   version: integer(storedVersion, "version"),
-  parentId: codec.nullable(string)(parts[3] ?? null, "parent_id"),
-  finishedAt: codec.nullable(finite)(parts[4] ?? null, "finished_at")
+  parentId: reader.nullable(string)(parts[3] ?? null, "parent_id"),
+  finishedAt: reader.nullable(finite)(parts[4] ?? null, "finished_at")
 })

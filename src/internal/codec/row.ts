@@ -2,9 +2,9 @@ import * as Either from "effect/Either"
 import type { Ack, OutboxEntry, SpawnEntry } from "../../Commit.js"
 import type { Execution } from "../../Execution.js"
 import { StoreCorrupt } from "../../StoreError.js"
-import * as codec from "./reader.js"
 import { emitted } from "./event.js"
 import * as json from "./json.js"
+import * as reader from "./reader.js"
 
 /** Which row is read, for the error that names it. `work` is there where the row can be buried. */
 export interface Place {
@@ -22,8 +22,8 @@ export const decode = <A>(place: Place, decode: () => A): Either.Either<A, Store
       new StoreCorrupt({
         ...place,
         problem:
-          cause instanceof codec.Invalid
-            ? codec.describe(cause)
+          cause instanceof reader.Invalid
+            ? reader.describe(cause)
             : `not JSON: ${cause instanceof Error ? cause.message : String(cause)}`
       })
   })
@@ -40,10 +40,10 @@ export const partition = <Row, A>(rows: ReadonlyArray<Row>, decode: (row: Row) =
   return { entries, corrupt }
 }
 
-export const text = (u: unknown, column: string): string => codec.string(u, column)
+export const text = (u: unknown, column: string): string => reader.string(u, column)
 
 const freeData = (u: unknown, column: string): Execution["context"] =>
-  codec.object(json.parsePython(text(u, column)), column)
+  reader.object(json.parsePython(text(u, column)), column)
 
 /** Reads a row of the outbox; throws. */
 export const outboxEntry = (row: {
@@ -52,7 +52,7 @@ export const outboxEntry = (row: {
   readonly event: unknown
 }): OutboxEntry => ({
   seq: row.seq,
-  targetId: codec.nullable(codec.string)(row.targetId, "target_id"),
+  targetId: reader.nullable(reader.string)(row.targetId, "target_id"),
   ...emitted.decode(json.parse(text(row.event, "event")), "event")
 })
 

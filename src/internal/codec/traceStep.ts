@@ -1,5 +1,5 @@
 import type { TraceStep } from "../../Commit.js"
-import * as codec from "./reader.js"
+import * as reader from "./reader.js"
 
 const traceKeys = new Set([
   "event_kind",
@@ -14,22 +14,22 @@ const traceKeys = new Set([
   "index"
 ])
 
-const strings = codec.array(codec.string)
+const strings = reader.array(reader.string)
 
-export const traceStep: codec.Codec<TraceStep> = {
+export const traceStep: reader.Codec<TraceStep> = {
   decode: (u, path) => {
-    const row = codec.object(u, path)
-    const assigned = codec.orNull(row, path, "assigned", codec.object)
+    const row = reader.object(u, path)
+    const assigned = reader.orNull(row, path, "assigned", reader.object)
     return {
-      eventKind: codec.required(row, path, "event_kind", codec.string),
-      eventData: codec.optional(row, path, "event_data", codec.object, {}),
-      fromPath: codec.orNull(row, path, "from_path", codec.string),
-      toPath: codec.orNull(row, path, "to_path", codec.string),
-      actions: codec.optional(row, path, "actions", strings, []),
-      contextOut: codec.optional(row, path, "context_out", codec.object, {}),
-      timestamp: codec.required(row, path, "timestamp", codec.finite),
+      eventKind: reader.required(row, path, "event_kind", reader.string),
+      eventData: reader.optional(row, path, "event_data", reader.object, {}),
+      fromPath: reader.orNull(row, path, "from_path", reader.string),
+      toPath: reader.orNull(row, path, "to_path", reader.string),
+      actions: reader.optional(row, path, "actions", strings, []),
+      contextOut: reader.optional(row, path, "context_out", reader.object, {}),
+      timestamp: reader.required(row, path, "timestamp", reader.finite),
       ...(assigned === null ? undefined : { assigned }),
-      extra: codec.rest(row, traceKeys)
+      extra: reader.rest(row, traceKeys)
     }
   },
   encode: (step, path) => ({
@@ -41,6 +41,6 @@ export const traceStep: codec.Codec<TraceStep> = {
     context_out: step.contextOut,
     timestamp: step.timestamp,
     ...(step.assigned === undefined ? undefined : { assigned: step.assigned }),
-    ...codec.extra(step.extra, traceKeys, path)
+    ...reader.extra(step.extra, traceKeys, path)
   })
 }

@@ -10,9 +10,9 @@ import type { Execution, Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { JsonObject } from "../../Json.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
-import { untilApplied } from "./controlRetry.js"
-import * as purge from "./purgeTree.js"
-import * as tree from "./executionTree.js"
+import { untilApplied } from "./conflictRetry.js"
+import * as executionTree from "./executionTree.js"
+import * as purgeTree from "./purgeTree.js"
 
 /** What an execution was before it was suspended, where that was not `RUNNING`; other readers of the format pass over it. */
 const suspendedFrom = "suspended_from"
@@ -161,7 +161,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
         let changed: boolean
         do {
           changed = false
-          yield* tree.walk(store, executionId, {
+          yield* executionTree.walk(store, executionId, {
             order: "before",
             corrupt: progress.add,
             visit: (id) =>
@@ -224,7 +224,10 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
     ): Effect.Effect<void, E | NoSuchExecution | ControlConflict | StoreError> =>
       Effect.gen(function* () {
         // What its clean-up creates comes later, and is left alone.
-        let before: { readonly ids: ReadonlyArray<string>; readonly spawns: ReadonlyArray<tree.PendingSpawn> } = {
+        let before: {
+          readonly ids: ReadonlyArray<string>
+          readonly spawns: ReadonlyArray<executionTree.PendingSpawn>
+        } = {
           ids: [],
           spawns: []
         }
@@ -240,7 +243,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
               if (status === "CANCELLING" || status === "CANCELLED") return undefined
               forceful = status === "FAILED" || (status !== "DONE" && !isStarted(execution))
               if (forceful) return yield* terminatedAlone(execution)
-              before = yield* tree.childIds(store, executionId)
+              before = yield* executionTree.childIds(store, executionId)
               return status === "DONE" ? undefined : asked(execution, reason)
             })
           )
@@ -283,7 +286,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
             if (Option.isNone(found)) return yield* new NoSuchExecution({ command: "resume", executionId })
             yield* checked(found.value)
             // It comes last: as long as it is suspended the command can be repeated.
-            yield* tree.walk(store, executionId, {
+            yield* executionTree.walk(store, executionId, {
               order: "after",
               corrupt: progress.add,
               visit: (id) => changeOther(progress, "resume", id, decide)
@@ -343,7 +346,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
         reporting((progress) =>
           retrying(
             { command: "purge", executionId },
-            purge.purgeTree(store, executionId, {
+            purgeTree.purgeTree(store, executionId, {
               accepts: ({ status }) =>
                 status === "DONE" || status === "CANCELLED" || (options.failed === true && status === "FAILED"),
               removed: (id) => void progress.changed.add(id)

@@ -4,7 +4,7 @@ import { ChildrenLive, HasParent, NoSuchExecution, WrongStatus } from "../../Con
 import type { ExecutionSummary, Status } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreConflict, type StoreError } from "../../StoreError.js"
-import * as tree from "./executionTree.js"
+import * as executionTree from "./executionTree.js"
 
 /** Where an execution stands, as far as purging it asks. */
 type Standing = Pick<ExecutionSummary, "id" | "status" | "version" | "finishedAt">
@@ -44,8 +44,8 @@ export const purgeTree = (store: ExecutionStore, executionId: string, { accepts,
     const live: Array<string> = []
     for (const parent of members) {
       // Asked before its children are listed: a spawn that is gone by then is among them.
-      live.push(...(yield* tree.pendingSpawns(store, parent.id)).map(({ childId }) => childId))
-      yield* tree.forEachPage(store, { parentId: parent.id, limit: 1000 }, (page) =>
+      live.push(...(yield* executionTree.pendingSpawns(store, parent.id)).map(({ childId }) => childId))
+      yield* executionTree.forEachPage(store, { parentId: parent.id, limit: 1000 }, (page) =>
         Effect.gen(function* () {
           const [corrupt] = page.corrupt
           if (corrupt !== undefined) return yield* corrupt

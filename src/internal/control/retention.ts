@@ -7,8 +7,8 @@ import type { Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Options, Removed, Retention } from "../../Retention.js"
 import type { StoreError } from "../../StoreError.js"
-import * as purge from "./purgeTree.js"
 import * as supervised from "../worker/supervised.js"
+import * as purgeTree from "./purgeTree.js"
 
 const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
@@ -67,7 +67,7 @@ const purgeFinished = (
           )
 
     const purgeRoot = (id: string) =>
-      purge
+      purgeTree
         .purgeTree(store, id, {
           accepts: (execution) => status.includes(execution.status),
           ripe: (tree) => Effect.every(tree, isOld),

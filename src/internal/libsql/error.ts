@@ -3,8 +3,8 @@ import * as Data from "effect/Data"
 import * as Predicate from "effect/Predicate"
 import type { Call } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import * as transportError from "../http/transportError.js"
 import { type Problem, problemOf } from "../sqlite/error.js"
-import * as transport from "../http/transportError.js"
 
 type Unavailable = StoreUnavailable["reason"]
 type Rejected = Exclude<StoreRejected["reason"], "schema">
@@ -100,7 +100,7 @@ export const ofRemote = (error: unknown): Failure => {
 
 /** Reads why a request got no whole answer. */
 export const ofRequest = (cause: unknown): Failure => {
-  const { detail, problem } = transport.read(cause)
+  const { detail, problem } = transportError.read(cause)
   switch (problem) {
     case "certificate":
       return notApplied("open", `the server is not trusted: ${detail}`, cause)

@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import type * as Runtime from "effect/Runtime"
 import type { Failure } from "./error.js"
 import type { Connection, Owned } from "./localConnection.js"
-import { toPromise } from "./promises.js"
+import { toPromise } from "./remoteConnection.js"
 import { toNumbers } from "./values.js"
 
 const begins: Readonly<Record<TransactionMode, string>> = {

@@ -4,9 +4,9 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { make as makeTurn } from "../sqlite/eventLoop.js"
+import { patiently } from "./busyRetry.js"
 import type { Use } from "./driver.js"
 import { Failure, isBusy, ofLocal } from "./error.js"
-import { patiently } from "./busyRetry.js"
 
 /** - `filename`: none for a database in memory. */
 export interface Options {

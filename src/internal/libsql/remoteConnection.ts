@@ -1,14 +1,25 @@
 import { type Client, createClient, type Transaction, type TransactionMode } from "@libsql/client"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Runtime from "effect/Runtime"
+import * as Either from "effect/Either"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import { patiently } from "./busyRetry.js"
 import type { Use } from "./driver.js"
 import { Failure, ofRemote, ofRequest, ofStatus } from "./error.js"
-import { patiently } from "./busyRetry.js"
-import { toPromise } from "./promises.js"
 import type { Token } from "./token.js"
 import { toNumbers } from "./values.js"
+
+/** Runs an effect as a promise that fails with the error itself. The signal interrupts it. */
+export const toPromise = async <A, E>(
+  runtime: Runtime.Runtime<never>,
+  effect: Effect.Effect<A, E>,
+  signal?: AbortSignal
+): Promise<A> => {
+  const result = await Runtime.runPromise(runtime)(Effect.either(effect), signal === undefined ? undefined : { signal })
+  if (Either.isRight(result)) return result.right
+  throw result.left
+}
 
 /** - `timeout`: how long one request may take. - `concurrency`: how many there are at the same time. */
 export interface Options {

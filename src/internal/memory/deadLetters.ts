@@ -4,8 +4,8 @@ import * as Option from "effect/Option"
 import type { Ack } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter } from "../../ExecutionStore.js"
-import type { Tables } from "./tables.js"
 import type { Ordered } from "./sortedArray.js"
+import type { Tables } from "./tables.js"
 
 type Stored = Pick<EncodedDeadLetter, "kind" | "seq" | "executionId" | "childId" | "path" | "fireAt" | "body">
 

@@ -3,8 +3,8 @@ import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import type { Encoded, EncodedDelayed } from "../../ExecutionStore.js"
-import type { Tables } from "./tables.js"
 import { Ordered } from "./sortedArray.js"
+import type { Tables } from "./tables.js"
 
 interface Row extends EncodedDelayed {
   readonly seq: number

@@ -6,10 +6,10 @@ import type { Definition } from "../../Definition.js"
 import type { EncodedDeadLetter } from "../../ExecutionStore.js"
 import { summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
+import { compareUtf8 } from "../codec/utf8Order.js"
 import { Delayed } from "./delayed.js"
 import { Ledger } from "./ledger.js"
 import { Ordered } from "./sortedArray.js"
-import { compareUtf8 } from "../codec/utf8Order.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */
 export interface ExecutionRow {

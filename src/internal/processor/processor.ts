@@ -11,10 +11,10 @@ import type { Processed, Processor, Transition, TransitionFailure } from "../../
 import { DefinitionNotFound, ExecutionNotFound, ExecutionSuspended, ProcessConflict } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
-import * as again from "../util/retryOnFailure.js"
-import * as captured from "../telemetry/context.js"
+import * as telemetryContext from "../telemetry/context.js"
 import { withSpan } from "../telemetry/metrics.js"
 import * as telemetry from "../telemetry/processor.js"
+import * as retryOnFailure from "../util/retryOnFailure.js"
 import { settleCancel } from "./step.js"
 
 const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
@@ -64,7 +64,7 @@ export const make = <E, R>(
 ): Effect.Effect<Processor<E>, never, ExecutionStore | R> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const provide = captured.provide(yield* Effect.context<R>())
+    const provide = telemetryContext.provide(yield* Effect.context<R>())
     const transitions = new Map(Object.entries(definitions))
 
     const decide = (executionId: string, event: Event, ack: Ack | undefined, seen: telemetry.Seen) =>
@@ -129,7 +129,7 @@ export const make = <E, R>(
           seen.attempts++
           return attempt(executionId, event, ack, seen)
         }).pipe(Effect.tapError((conflict) => ownLog(Effect.logDebug(conflict.message))))
-        return again.whereItFails(attempts, Effect.retry(conflictRetry)).pipe(
+        return retryOnFailure.whereItFails(attempts, Effect.retry(conflictRetry)).pipe(
           Effect.catchAll(() => new ProcessConflict({ executionId, eventId: event.id, attempts: seen.attempts })),
           Effect.flatMap(settle),
           telemetry.measured(seen)

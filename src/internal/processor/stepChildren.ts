@@ -1,8 +1,8 @@
 import * as Event from "../../Event.js"
 import type { ChildState } from "../../Execution.js"
 import type { Builder, Child, Children, NewChild } from "../../Step.js"
-import * as codec from "../codec/reader.js"
 import { event as eventCodec } from "../codec/event.js"
+import * as reader from "../codec/reader.js"
 import { change, withoutReserved } from "./step.js"
 
 /** The key under which the format's spawns name the definition that a child follows. */
@@ -50,9 +50,9 @@ export const spawn = <Context>(self: Builder<Context>, key: string, child: NewCh
 /** The events that a child held back and hands to its parent; none where they are not events. */
 const handed = (u: unknown): ReadonlyArray<Event.Event> | undefined => {
   try {
-    return codec.array(eventCodec.decode)(u, "")
+    return reader.array(eventCodec.decode)(u, "")
   } catch (error) {
-    if (error instanceof codec.Invalid) return undefined
+    if (error instanceof reader.Invalid) return undefined
     throw error
   }
 }

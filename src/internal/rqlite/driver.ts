@@ -4,8 +4,8 @@ import type * as Scope from "effect/Scope"
 import type { Level, RqliteClient } from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
 import type { SqlDriver } from "../../SqlDriver.js"
-import * as batchReads from "./readBatcher.js"
 import * as group from "../sql/groupCommit.js"
+import * as readBatcher from "./readBatcher.js"
 import { toStoreError } from "./storeError.js"
 
 /**
@@ -46,7 +46,7 @@ const isSplit = (error: RqliteError): boolean =>
 export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlDriver, never, Scope.Scope> =>
   Effect.gen(function* () {
     const readEach = (level: Level) =>
-      batchReads.make<RqliteError>({
+      readBatcher.make<RqliteError>({
         ...readLimits,
         isSplit,
         run: (statements) =>

@@ -9,8 +9,8 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Metrics from "../../Metrics.js"
 import type { Statement } from "../../SqlDriver.js"
-import * as captured from "../telemetry/context.js"
-import * as observe from "../telemetry/metrics.js"
+import * as telemetryContext from "../telemetry/context.js"
+import * as metrics from "../telemetry/metrics.js"
 
 export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
 
@@ -43,7 +43,7 @@ interface Batch {
   giveUp: Effect.Effect<void>
 }
 
-const size = observe.instrument(Metrics.batchSize, { batch: "reads" })
+const size = metrics.instrument(Metrics.batchSize, { batch: "reads" })
 
 // Two bytes a character are enough for a bound; counting exactly would read every text once more.
 const sizeOf = (values: ReadonlyArray<unknown>): number =>
@@ -110,11 +110,11 @@ export const make = <E>(options: Options<E>): Effect.Effect<(statement: Statemen
         batch.waiting = entries.length
         for (const entry of entries) entry.batch = batch
         if (entries.length === 0) return
-        yield* observe.update(size, entries.length)
+        yield* metrics.update(size, entries.length)
         const run = options.run(entries.map((entry) => entry.statement))
         // One that only polls asked for makes no spans, as the polls themselves make none.
         const traced = entries.some((entry) => entry.traced)
-        const asked = captured.unparented(Effect.withTracerEnabled(run, traced))
+        const asked = telemetryContext.unparented(Effect.withTracerEnabled(run, traced))
         yield* settle(entries, yield* Effect.exit(asked))
       })
 

@@ -5,13 +5,22 @@ import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import type { ExecuteOptions, NodeStatus, Options, QueryOptions, RqliteClient } from "../../RqliteClient.js"
 import type { RqliteError, RqliteRejected } from "../../RqliteError.js"
+import { resultsOf } from "./answer.js"
 import * as decode from "./decode.js"
 import { encode } from "./encode.js"
-import * as failures from "./errors.js"
-import { nodesOf } from "./options.js"
-import { resultsOf } from "./results.js"
+import * as errors from "./errors.js"
 import { makeRoute, type Request } from "./failover.js"
+import { nodesOf } from "./nodes.js"
 import { type Answer, makeSend } from "./request.js"
+
+/** @internal */
+export const isAtLeast = (version: string, least: readonly [number, number, number]): boolean => {
+  const match = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?$/.exec(version)
+  if (match === null) return false
+  const parts = match.slice(1, 4).map((part) => Number(part ?? 0))
+  const difference = parts.map((part, i) => part - (least[i] ?? 0)).find((difference) => difference !== 0)
+  return difference === undefined || difference > 0
+}
 
 const defaultRetry: Schedule.Schedule<unknown, RqliteError> = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("1 second")),
@@ -24,10 +33,10 @@ const queryPath = ({ freshness, level = "linearizable", transaction = false }: Q
   return `/db/query?level=${level}&blob_array${fresh}${transaction ? "&transaction" : ""}`
 }
 
-type Read<A> = (answer: Answer, call: failures.Call) => Either.Either<A, RqliteError>
+type Read<A> = (answer: Answer, call: errors.Call) => Either.Either<A, RqliteError>
 
-const refused = (call: failures.Call, { body, node, status, version }: Answer): RqliteError =>
-  failures.ofStatus(call, node, status, body, version !== undefined)
+const refused = (call: errors.Call, { body, node, status, version }: Answer): RqliteError =>
+  errors.ofStatus(call, node, status, body, version !== undefined)
 
 const readReady: Read<void> = (answer, call) =>
   answer.status === 200 ? Either.void : Either.left(refused(call, answer))
@@ -39,7 +48,7 @@ const readVersion: Read<string> = (answer, call) =>
 const readNodes: Read<ReadonlyArray<NodeStatus>> = (answer, call) =>
   answer.status === 200
     ? Either.mapLeft(decode.nodes(answer.body), (problem) =>
-        failures.unknown(call, answer.node, "answer", `the answer ${problem}`)
+        errors.unknown(call, answer.node, "answer", `the answer ${problem}`)
       )
     : Either.left(refused(call, answer))
 
@@ -53,7 +62,7 @@ export const make = (options: Options): Effect.Effect<RqliteClient, RqliteReject
     const persist = <A>(request: Request<A>): Effect.Effect<A, RqliteError> =>
       Effect.retry(route(request), {
         schedule: options.retry ?? defaultRetry,
-        while: (error) => failures.canGoOn(request, error)
+        while: (error) => errors.canGoOn(request, error)
       })
 
     const probe = <A>(operation: string, path: string, read: Read<A>): Effect.Effect<A, RqliteError> => {

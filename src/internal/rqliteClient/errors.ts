@@ -1,6 +1,6 @@
 import { isHttpClientError } from "@effect/platform/HttpClientError"
 import { type RqliteError, RqliteRejected, RqliteUnavailable } from "../../RqliteError.js"
-import * as transport from "../http/transportError.js"
+import * as transportError from "../http/transportError.js"
 
 /** A request as its failures must name it. What a write came to is `"unknown"` unless the failure proves that it was not applied. */
 export interface Call {
@@ -46,7 +46,7 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
   if (isHttpClientError(error) && error._tag === "RequestError" && error.reason !== "Transport") {
     return rejected(call, node, "request", `the request could not be made: ${error.description ?? error.reason}`)
   }
-  const { detail, problem } = transport.read(cause)
+  const { detail, problem } = transportError.read(cause)
   switch (problem) {
     case "certificate":
       return rejected(call, node, "tls", detail, cause)

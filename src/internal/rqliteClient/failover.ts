@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { type RqliteError, RqliteRejected, RqliteUnavailable } from "../../RqliteError.js"
-import * as failures from "./errors.js"
+import * as requestErrors from "./errors.js"
 import { type Node, redirected } from "./nodes.js"
 import type { Answer, Message, Send } from "./request.js"
 
@@ -22,11 +22,11 @@ export type Route = <A>(request: Request<A>) => Effect.Effect<A, RqliteError>
 const isRedirect = (status: number): boolean => status === 307 || status === 308 || (status >= 301 && status <= 303)
 
 /** Whether another node may do better: one whose certificate is not trusted says nothing about the others. */
-const elsewhere = (request: failures.Call, error: RqliteError): boolean =>
-  failures.canGoOn(request, error) || (error._tag === "RqliteRejected" && error.reason === "tls")
+const elsewhere = (request: requestErrors.Call, error: RqliteError): boolean =>
+  requestErrors.canGoOn(request, error) || (error._tag === "RqliteRejected" && error.reason === "tls")
 
 /** One error for a round in which no node could answer. */
-const summary = ({ operation }: failures.Call, errors: ReadonlyArray<RqliteError>): RqliteError => {
+const summary = ({ operation }: requestErrors.Call, errors: ReadonlyArray<RqliteError>): RqliteError => {
   const unavailable = errors.filter((error) => error._tag === "RqliteUnavailable")
   const main = unavailable.find((error) => error.reason === "no-leader") ?? unavailable[0] ?? errors[0]
   if (main === undefined) {
@@ -79,7 +79,7 @@ export const makeRoute = (send: Send, nodes: ReadonlyArray<Node>): Route => {
           forget(node)
           const target = redirected(node, request.path, answer.right.location, nodes)
           if (Either.isRight(target)) queue.unshift({ node: target.right, passOn: false })
-          else errors.push(failures.notApplied(request, node.url, "connection", target.left))
+          else errors.push(requestErrors.notApplied(request, node.url, "connection", target.left))
           if (!request.write) queue.push({ node, passOn: true })
           continue
         }

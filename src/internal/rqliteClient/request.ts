@@ -9,11 +9,11 @@ import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { RqliteError } from "../../RqliteError.js"
-import * as failures from "./errors.js"
+import * as errors from "./errors.js"
 import type { Node } from "./nodes.js"
 
 /** What is sent to a node: a POST where there is a body, else a GET. `path` has a query. */
-export interface Message extends failures.Call {
+export interface Message extends errors.Call {
   readonly path: string
   readonly body: string | undefined
   readonly timeout: Duration.Duration
@@ -79,10 +79,10 @@ export const makeSend: Effect.Effect<Send, never, HttpClient.HttpClient> = Effec
         )
       ),
       Effect.provideService(FetchHttpClient.RequestInit, manual),
-      Effect.mapError((error) => failures.ofTransport(message, node.url, error)),
+      Effect.mapError((error) => errors.ofTransport(message, node.url, error)),
       Effect.timeoutFail({
         duration: message.timeout,
-        onTimeout: () => failures.unknown(message, node.url, "timeout", "no answer came in time")
+        onTimeout: () => errors.unknown(message, node.url, "timeout", "no answer came in time")
       })
     )
 })

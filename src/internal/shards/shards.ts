@@ -12,9 +12,9 @@ import * as Ids from "../../Ids.js"
 import type { Pool, Renewal } from "../../Lease.js"
 import type { Change, Health, Options, Shards } from "../../Shards.js"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as captured from "../telemetry/context.js"
-import * as duration from "../util/duration.js"
 import { leaseName, wholeNumber } from "../store/validate.js"
+import * as telemetryContext from "../telemetry/context.js"
+import * as duration from "../util/duration.js"
 import { describe } from "../worker/storeOutage.js"
 import { makeObserver, type Shares, shardOf, share } from "./assignment.js"
 
@@ -182,7 +182,7 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
     )
 
     yield* Effect.acquireRelease(
-      loop.pipe(Effect.interruptible, Effect.onExit(onExit), captured.unparented, Effect.forkDaemon),
+      loop.pipe(Effect.interruptible, Effect.onExit(onExit), telemetryContext.unparented, Effect.forkDaemon),
       (fiber) => Effect.zipRight(Fiber.interrupt(fiber), leave)
     )
 

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import type { CommitOutcome, EncodedCommit, EncodedEmit } from "../../ExecutionStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import { type StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as ambiguity from "./ambiguousWrite.js"
+import * as ambiguousWrite from "./ambiguousWrite.js"
 import { emitsParam, makePlan, seqsOf } from "./commitPlan.js"
 import type { Sql } from "./statements.js"
 
@@ -56,18 +56,20 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
   }
 
   /** What the stored row tells of a commit that was sent and perhaps applied, perhaps still will be. */
-  const read = (commit: EncodedCommit, row: Row | undefined): ambiguity.Seen<"Applied" | number> => {
+  const read = (commit: EncodedCommit, row: Row | undefined): ambiguousWrite.Seen<"Applied" | number> => {
     // An execution that was there and is gone may have been purged before the commit or after it.
-    if (row === undefined) return commit.version === 0 ? ambiguity.open : ambiguity.hidden
+    if (row === undefined) return commit.version === 0 ? ambiguousWrite.open : ambiguousWrite.hidden
     const [stored, token] = row
     const version = Number(stored)
     // Other programs keep the token when they rewrite the row.
-    if (token === commit.token && version > commit.version) return ambiguity.known("Applied")
-    if (version === commit.version && version > 0) return ambiguity.open
-    if (version === commit.version || version === commit.version + 1) return ambiguity.known(version)
+    if (token === commit.token && version > commit.version) return ambiguousWrite.known("Applied")
+    if (version === commit.version && version > 0) return ambiguousWrite.open
+    if (version === commit.version || version === commit.version + 1) return ambiguousWrite.known(version)
     // Ours may lie under it. One that consumed an event would have left it in the ledger: it is not there, and this is a conflict, or it
     // is there, and reloading the execution shows it.
-    return version > commit.version && commit.processed !== undefined ? ambiguity.known(version) : ambiguity.hidden
+    return version > commit.version && commit.processed !== undefined
+      ? ambiguousWrite.known(version)
+      : ambiguousWrite.hidden
   }
 
   return (commit: EncodedCommit): Effect.Effect<CommitOutcome, Failure> =>
@@ -96,15 +98,15 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
         }
       )
       const look = Effect.suspend(() =>
-        Effect.flatMap(first(sql.outcome), (row): Effect.Effect<ambiguity.Seen<CommitOutcome>, Failure> => {
+        Effect.flatMap(first(sql.outcome), (row): Effect.Effect<ambiguousWrite.Seen<CommitOutcome>, Failure> => {
           const seen = read(commit, row)
           if (seen._tag !== "Known") return Effect.succeed(seen)
           return seen.outcome === "Applied"
-            ? Effect.map(applied(commit, known), ambiguity.known)
-            : Effect.succeed(ambiguity.known(conflict(Option.some(seen.outcome))))
+            ? Effect.map(applied(commit, known), ambiguousWrite.known)
+            : Effect.succeed(ambiguousWrite.known(conflict(Option.some(seen.outcome))))
         })
       )
-      return Effect.flatMap(ambiguity.run({ send, look }, budget), ({ outcome }) =>
+      return Effect.flatMap(ambiguousWrite.run({ send, look }, budget), ({ outcome }) =>
         Option.isSome(outcome)
           ? Effect.succeed(outcome.value)
           : Effect.map(first(sql.version), (row) =>

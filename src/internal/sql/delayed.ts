@@ -2,8 +2,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../ExecutionStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
-import type { Once } from "./idempotentWrite.js"
 import { delayedParam, emitsParam, fewParams, seqsOf } from "./commitPlan.js"
+import type { Once } from "./idempotentWrite.js"
 import type { Sql } from "./statements.js"
 
 /** Events that come into the outbox from outside of any commit, and those that wait until they are due. */

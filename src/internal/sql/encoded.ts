@@ -6,19 +6,19 @@ import type { Definition } from "../../Definition.js"
 import type { Encoded, ExecutionStore } from "../../ExecutionStore.js"
 import type { Call, Options, Param, SqlDriver, Statement } from "../../SqlDriver.js"
 import { StoreCorrupt, type StoreError, StoreRejected, type StoreUnavailable } from "../../StoreError.js"
-import * as ambiguity from "./ambiguousWrite.js"
-import * as codec from "../codec/reader.js"
-import { make as makeCommit } from "./commit.js"
-import * as duration from "../util/duration.js"
-import { wholeNumber } from "../store/validate.js"
-import { make as makeOnce } from "./idempotentWrite.js"
+import * as reader from "../codec/reader.js"
 import { prefixEnd } from "../codec/utf8Order.js"
-import { checkPrefix, ddl, schemaVersion } from "./schema.js"
-import { makeSql, type Sql } from "./statements.js"
+import { make as makeStore } from "../store/store.js"
+import { wholeNumber } from "../store/validate.js"
+import * as duration from "../util/duration.js"
+import * as ambiguousWrite from "./ambiguousWrite.js"
+import { make as makeCommit } from "./commit.js"
 import * as sqlDeadLetters from "./deadLetters.js"
 import * as sqlDelayed from "./delayed.js"
+import { make as makeOnce } from "./idempotentWrite.js"
 import * as sqlLeases from "./leases.js"
-import { make as makeStore } from "../store/store.js"
+import { checkPrefix, ddl, schemaVersion } from "./schema.js"
+import { makeSql, type Sql } from "./statements.js"
 
 type Row = ReadonlyArray<unknown>
 
@@ -31,22 +31,22 @@ const decodeRow = <A>(call: Call, table: string, row: Row, decode: (row: Row) =>
         operation: call.operation,
         table,
         key: row.slice(0, 2).map(String).join(" "),
-        problem: cause instanceof codec.Invalid ? codec.describe(cause) : String(cause)
+        problem: cause instanceof reader.Invalid ? reader.describe(cause) : String(cause)
       })
   })
 
 const timer = (row: Row): Timer => ({
-  executionId: codec.string(row[0], "execution_id"),
-  path: codec.string(row[1], "path"),
-  fireAt: codec.finite(row[2], "fire_at")
+  executionId: reader.string(row[0], "execution_id"),
+  path: reader.string(row[1], "path"),
+  fireAt: reader.finite(row[2], "fire_at")
 })
 
 const definition = (row: Row): Definition => ({
-  definitionId: codec.string(row[0], "definition_id"),
-  version: codec.integer(row[1], "version"),
-  digest: codec.string(row[2], "digest"),
-  source: codec.string(row[3], "source"),
-  publishedAt: codec.nullable(codec.finite)(row[4], "published_at")
+  definitionId: reader.string(row[0], "definition_id"),
+  version: reader.integer(row[1], "version"),
+  digest: reader.string(row[2], "digest"),
+  source: reader.string(row[3], "source"),
+  publishedAt: reader.nullable(reader.finite)(row[4], "published_at")
 })
 
 /**
@@ -62,7 +62,7 @@ const repeat = (
   const send = Effect.map(driver.transaction(call, statements), (results) =>
     Option.some(results.reduce((sum, { changes }) => sum + changes, 0))
   )
-  return Effect.map(ambiguity.run({ send, look: Effect.succeed(ambiguity.open) }, budget), ({ outcome }) =>
+  return Effect.map(ambiguousWrite.run({ send, look: Effect.succeed(ambiguousWrite.open) }, budget), ({ outcome }) =>
     Option.getOrElse(outcome, () => 0)
   )
 }

@@ -10,8 +10,8 @@ import type * as Scope from "effect/Scope"
 import * as Metrics from "../../Metrics.js"
 import type { Call, SqlDriver, Statement, StatementResult } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as captured from "../telemetry/context.js"
-import * as observe from "../telemetry/metrics.js"
+import * as telemetryContext from "../telemetry/context.js"
+import * as metrics from "../telemetry/metrics.js"
 
 type Failure = StoreUnavailable | StoreRejected
 type Results = ReadonlyArray<StatementResult>
@@ -82,7 +82,7 @@ interface Round {
   readonly statements: () => ReadonlyArray<Statement>
 }
 
-const size = observe.instrument(Metrics.batchSize, { batch: "writes" })
+const size = metrics.instrument(Metrics.batchSize, { batch: "writes" })
 
 // Two bytes a character is enough for a bound; counting exactly would read every text once more.
 const sizeOf = (statements: ReadonlyArray<Statement>): number => {
@@ -117,7 +117,7 @@ const attribute = (call: Call, error: Failure): Failure => {
 export const make = (driver: LazyDriver, options: GroupOptions): Effect.Effect<SqlDriver, never, Scope.Scope> =>
   Effect.gen(function* () {
     // The fiber that opens the store ends, and its span with it.
-    const runtime = yield* captured.unparented(Effect.runtime<never>())
+    const runtime = yield* telemetryContext.unparented(Effect.runtime<never>())
     const fork = Runtime.runFork(runtime)
     const refs = runtime.fiberRefs
     const scheduler = FiberRefs.getOrDefault(refs, FiberRef.currentScheduler)

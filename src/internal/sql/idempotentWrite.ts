@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Ids from "../../Ids.js"
 import type { Call, SqlDriver, Statement, StatementResult } from "../../SqlDriver.js"
 import { type StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as ambiguity from "./ambiguousWrite.js"
+import * as ambiguousWrite from "./ambiguousWrite.js"
 import type { Sql } from "./statements.js"
 
 /** A write. Each statement of `before` and `main` takes the key it is given as its last parameter, and does nothing where it is stored. */
@@ -86,9 +86,9 @@ export const make = (driver: SqlDriver, sql: Sql, budget: Duration.Duration): On
         return result === undefined ? Effect.fail(twice()) : Effect.succeed(Option.some(result))
       })
       const look = Effect.map(driver.query(call, { sql: sql.readMark, params: [key] }), ([row]) =>
-        row === undefined ? ambiguity.open : ambiguity.known(resultOf(row[0]))
+        row === undefined ? ambiguousWrite.open : ambiguousWrite.known(resultOf(row[0]))
       )
-      const { lost, outcome } = yield* Effect.onExit(ambiguity.run({ send, look }, budget), (exit) =>
+      const { lost, outcome } = yield* Effect.onExit(ambiguousWrite.run({ send, look }, budget), (exit) =>
         Effect.sync(() => {
           if (Exit.isFailure(exit)) answered.unshift(...removed)
         })

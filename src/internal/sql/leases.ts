@@ -3,22 +3,22 @@ import type { Encoded, EncodedRenewal } from "../../ExecutionStore.js"
 import type { Lease, Member } from "../../Lease.js"
 import type { Call, Param, SqlDriver, Statement } from "../../SqlDriver.js"
 import { StoreCorrupt, type StoreError } from "../../StoreError.js"
-import * as codec from "../codec/reader.js"
+import * as reader from "../codec/reader.js"
 import type { Sql } from "./statements.js"
 
 type Row = ReadonlyArray<unknown>
 
 const member = ([, holder, beat, ttl, renewedAt]: Row): Member => ({
-  holder: codec.string(holder, "holder"),
-  beat: codec.string(beat, "beat"),
-  ttl: codec.finite(ttl, "ttl"),
-  renewedAt: codec.finite(renewedAt, "renewed_at")
+  holder: reader.string(holder, "holder"),
+  beat: reader.string(beat, "beat"),
+  ttl: reader.finite(ttl, "ttl"),
+  renewedAt: reader.finite(renewedAt, "renewed_at")
 })
 
 const lease = ([, name, holder, fence]: Row): Lease => ({
-  name: codec.string(name, "name"),
-  holder: codec.nullable(codec.string)(holder, "holder"),
-  fence: codec.integer(fence, "fence")
+  name: reader.string(name, "name"),
+  holder: reader.nullable(reader.string)(holder, "holder"),
+  fence: reader.integer(fence, "fence")
 })
 
 /**
@@ -60,7 +60,7 @@ export const make = (
                     operation: call.operation,
                     table,
                     key: `${pool} ${String(row[1])}`,
-                    problem: cause instanceof codec.Invalid ? codec.describe(cause) : String(cause)
+                    problem: cause instanceof reader.Invalid ? reader.describe(cause) : String(cause)
                   })
               })
           )

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Call } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as again from "../util/retryOnFailure.js"
+import * as retryOnFailure from "../util/retryOnFailure.js"
 import { type Problem, toStoreError } from "./error.js"
 import { make as makeTurn, type Turn } from "./eventLoop.js"
 
@@ -45,7 +45,7 @@ export const make = (busyTimeout: Duration.Duration, turn: Turn = makeTurn()) =>
   const millis = Duration.toMillis(busyTimeout)
   const busy = `the database stayed locked for ${Duration.format(busyTimeout)}`
   return <A>(call: Call, attempt: Effect.Effect<A, Failure>): Effect.Effect<A, StoreUnavailable | StoreRejected> => {
-    const attempts = again.whereItFails(Effect.zipRight(turn.wait, attempt), (each) => whileBusy(each, millis))
+    const attempts = retryOnFailure.whereItFails(Effect.zipRight(turn.wait, attempt), (each) => whileBusy(each, millis))
     return Effect.mapError(attempts, ({ committing, problem }) => toStoreError(call, problem, { busy, committing }))
   }
 }

@@ -4,11 +4,11 @@ import type * as Scope from "effect/Scope"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { Options } from "../../SqliteStore.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
-import { decode as decodeBusyTimeout } from "../util/busyTimeout.js"
 import * as group from "../sql/groupCommit.js"
-import * as patience from "./busyRetry.js"
-import * as sqliteDatabase from "./connection.js"
+import { decodeBusyTimeout } from "../util/duration.js"
+import * as busyRetry from "./busyRetry.js"
 import { check, memory } from "./checkFile.js"
+import * as sqliteConnection from "./connection.js"
 import { make as makeTurn } from "./eventLoop.js"
 
 const call = { operation: "open" }
@@ -24,9 +24,9 @@ export const make = ({
 }: Options): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.gen(function* () {
     const turn = makeTurn()
-    const patiently = patience.make(yield* decodeBusyTimeout(busyTimeout), turn)
+    const patiently = busyRetry.make(yield* decodeBusyTimeout(busyTimeout), turn)
     yield* check(filename)
-    const database = yield* sqliteDatabase.open(filename)
+    const database = yield* sqliteConnection.open(filename)
     const single: group.LazyDriver = {
       embedded: true,
       transaction: (call, statements) =>

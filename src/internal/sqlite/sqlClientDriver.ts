@@ -10,10 +10,10 @@ import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement, StatementResult } from "../../SqlDriver.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
 import * as group from "../sql/groupCommit.js"
-import * as patience from "./busyRetry.js"
+import * as busyRetry from "./busyRetry.js"
 import { type Failure, isBusy } from "./busyRetry.js"
-import { type Runner, type Used, using } from "./sqlClientConnection.js"
 import { problemOf, toStoreError } from "./error.js"
+import { type Runner, type Used, using } from "./sqlClientConnection.js"
 
 const failed = (error: SqlError): Failure => ({ problem: problemOf(error), committing: false })
 
@@ -132,7 +132,7 @@ export const make = ({
       Effect.catchAllDefect((cause) => refused(`the SqlClient cannot reserve its connection: ${String(cause)}`, cause))
     )
 
-    const patiently = patience.make(busyTimeout)
+    const patiently = busyRetry.make(busyTimeout)
     /** Uses the reserved connection. Waiting for it is no waiting for the database, but the client may wait for locks itself. */
     const reserved = <A>(use: (connection: Used) => Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
       Effect.scoped(

@@ -6,12 +6,12 @@ import type { Ack, Timer } from "../../Commit.js"
 import { type DeadLetter, Reason } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter, ExecutionStore, Notice } from "../../ExecutionStore.js"
 import type { StoreCorrupt, StoreRejected } from "../../StoreError.js"
-import * as codec from "../codec/reader.js"
 import { emitted } from "../codec/event.js"
-import * as input from "./validate.js"
 import * as json from "../codec/json.js"
+import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import { defaultPage, maxPage } from "./pending.js"
+import * as validate from "./validate.js"
 
 const seconds: Effect.Effect<number> = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
@@ -20,8 +20,8 @@ const maxError = 10_000
 /** The beginning of an error's text, as every backend keeps it: what is recorded of a failure must not fail for its text. */
 const errorText = (error: string): string => error.slice(0, maxError).toWellFormed()
 
-const reasons = codec.literal(...Reason.literals)
-const kinds = codec.literal("Outbox", "Spawn", "Timer")
+const reasons = reader.literal(...Reason.literals)
+const kinds = reader.literal("Outbox", "Spawn", "Timer")
 
 /** The stored row as JSON: what is in the row, under the names of its columns; throws. */
 const textOf = (kind: DeadLetter["_tag"], row: EncodedDeadLetter): string => {
@@ -44,9 +44,9 @@ const rowOf = <A>(row: EncodedDeadLetter, decode: () => A): Option.Option<A> =>
   row.broken ? Option.none() : Option.getRight(Either.try(decode))
 
 const timer = (row: EncodedDeadLetter): Timer => ({
-  executionId: codec.string(row.executionId, "execution_id"),
-  path: codec.string(row.path, "path"),
-  fireAt: codec.finite(row.fireAt, "fire_at")
+  executionId: reader.string(row.executionId, "execution_id"),
+  path: reader.string(row.path, "path"),
+  fireAt: reader.finite(row.fireAt, "fire_at")
 })
 
 /** Reads a dead letter; throws. */
@@ -54,29 +54,29 @@ const deadLetter = (row: EncodedDeadLetter): DeadLetter => {
   const _tag = kinds(row.kind, "kind")
   const parts = {
     id: row.id,
-    executionId: codec.nullable(codec.string)(row.executionId, "execution_id"),
+    executionId: reader.nullable(reader.string)(row.executionId, "execution_id"),
     text: textOf(_tag, row),
     reason: reasons(row.reason, "reason"),
-    attempts: codec.integer(row.attempts, "attempts"),
-    error: codec.string(row.error, "error"),
-    diedAt: codec.finite(row.diedAt, "died_at")
+    attempts: reader.integer(row.attempts, "attempts"),
+    error: reader.string(row.error, "error"),
+    diedAt: reader.finite(row.diedAt, "died_at")
   }
   switch (_tag) {
     case "Outbox": {
-      const seq = codec.integer(row.seq, "seq")
+      const seq = reader.integer(row.seq, "seq")
       const entry = rowOf(row, () => rows.outboxEntry({ seq, targetId: row.executionId, event: row.body }))
       return { _tag, ...parts, work: { _tag, seq }, row: entry }
     }
     case "Spawn": {
-      const seq = codec.integer(row.seq, "seq")
+      const seq = reader.integer(row.seq, "seq")
       const { body: context, childId, executionId: parentId, path: rootPath } = row
       const entry = rowOf(row, () => rows.spawnEntry({ seq, parentId, childId, rootPath, context }))
       return { _tag, ...parts, work: { _tag, seq }, row: entry }
     }
     case "Timer": {
-      const path = codec.string(row.path, "path")
+      const path = reader.string(row.path, "path")
       const fireAt = typeof row.fireAt === "number" && Number.isFinite(row.fireAt) ? row.fireAt : 0
-      const work = { _tag, executionId: codec.string(row.executionId, "execution_id"), path, fireAt }
+      const work = { _tag, executionId: reader.string(row.executionId, "execution_id"), path, fireAt }
       return { _tag, ...parts, work, row: rowOf(row, () => timer(row)) }
     }
   }
@@ -87,33 +87,33 @@ const decode = (row: EncodedDeadLetter): Either.Either<DeadLetter, StoreCorrupt>
     deadLetter(row)
   )
 
-/** Another program may have written any id, also one that {@link input.Checks} would refuse: that must not keep its work from being given up. */
-const checkWork = (call: input.Call, work: Ack): Either.Either<void, StoreRejected> =>
+/** Another program may have written any id, also one that {@link validate.Checks} would refuse: that must not keep its work from being given up. */
+const checkWork = (call: validate.Call, work: Ack): Either.Either<void, StoreRejected> =>
   Either.gen(function* () {
     if (work._tag !== "Timer") {
-      return yield* input.refuse(call, "work.seq", input.wholeNumber(work.seq, 0, Number.MAX_SAFE_INTEGER))
+      return yield* validate.refuse(call, "work.seq", validate.wholeNumber(work.seq, 0, Number.MAX_SAFE_INTEGER))
     }
-    yield* input.refuse(call, "work.executionId", input.wellFormed(work.executionId))
-    yield* input.refuse(call, "work.path", input.wellFormed(work.path))
-    yield* input.refuse(call, "work.fireAt", input.finite(work.fireAt))
+    yield* validate.refuse(call, "work.executionId", validate.wellFormed(work.executionId))
+    yield* validate.refuse(call, "work.path", validate.wellFormed(work.path))
+    yield* validate.refuse(call, "work.fireAt", validate.finite(work.fireAt))
   })
 
 /** Work that failed and work that was given up. */
 export const make = (
   encoded: Encoded,
-  checks: input.Checks,
+  checks: validate.Checks,
   notify: (notice: Notice) => void
 ): Pick<
   ExecutionStore,
   "isSpawning" | "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"
 > => {
-  const whole = (call: input.Call, path: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
-    input.refuse(call, path, input.wholeNumber(value, least, most))
+  const whole = (call: validate.Call, path: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
+    validate.refuse(call, path, validate.wholeNumber(value, least, most))
 
   return {
     isSpawning: (childId) =>
       Effect.zipRight(
-        input.refuse({ operation: "isSpawning" }, "childId", checks.id(childId)),
+        validate.refuse({ operation: "isSpawning" }, "childId", checks.id(childId)),
         encoded.isSpawning(childId)
       ),
 
@@ -122,7 +122,7 @@ export const make = (
         const call = { operation: "recordFailure" }
         yield* checkWork(call, work)
         yield* whole(call, "attempts", attempts, 0)
-        yield* input.refuse(call, "retryAt", input.finite(retryAt))
+        yield* validate.refuse(call, "retryAt", validate.finite(retryAt))
         const failedAt = yield* seconds
         return yield* encoded.recordFailure({ work, attempts, error: errorText(error), failedAt, retryAt })
       }),
@@ -133,7 +133,7 @@ export const make = (
         yield* checkWork(call, work)
         yield* whole(call, "attempts", attempts, 0)
         if (!Reason.literals.includes(reason)) {
-          return yield* input.rejected(call, "reason", `there is no reason ${String(reason)}`)
+          return yield* validate.rejected(call, "reason", `there is no reason ${String(reason)}`)
         }
         const diedAt = yield* seconds
         return yield* encoded.bury(work, { reason, attempts, error: errorText(error), diedAt })
@@ -144,9 +144,9 @@ export const make = (
         const call = { operation: "listDeadLetters" }
         yield* whole(call, "limit", limit, 1, maxPage)
         if (after !== undefined) yield* whole(call, "after", after, 0)
-        if (executionId !== undefined) yield* input.refuse(call, "executionId", checks.id(executionId))
+        if (executionId !== undefined) yield* validate.refuse(call, "executionId", checks.id(executionId))
         if (kind !== undefined && !["Outbox", "Spawn", "Timer"].includes(kind)) {
-          return yield* input.rejected(call, "kind", `there is no kind ${String(kind)}`)
+          return yield* validate.rejected(call, "kind", `there is no kind ${String(kind)}`)
         }
         const found = yield* encoded.listDeadLetters({ after, executionId, kind, limit: limit + 1 })
         const page = found.slice(0, limit)

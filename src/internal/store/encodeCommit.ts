@@ -3,15 +3,15 @@ import type { Ack, Commit, Emit, Spawn, TimerOp } from "../../Commit.js"
 import type { Execution } from "../../Execution.js"
 import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
-import * as codec from "../codec/reader.js"
-import { traceStep } from "../codec/traceStep.js"
 import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
-import * as input from "./validate.js"
+import * as reader from "../codec/reader.js"
+import { traceStep } from "../codec/traceStep.js"
+import * as validate from "./validate.js"
 
 type Result<A> = Either.Either<A, StoreRejected>
 
-const free: codec.Codec<Spawn["context"]> = { decode: codec.object, encode: (value) => value }
+const free: reader.Codec<Spawn["context"]> = { decode: reader.object, encode: (value) => value }
 
 /** When events are emitted, in seconds since the epoch, and in which span. */
 export interface Emission {
@@ -22,7 +22,7 @@ export interface Emission {
 // What follows runs at each commit: it throws what is wrong instead of passing it on step by step.
 
 const emitsOf = (
-  checks: input.Checks,
+  checks: validate.Checks,
   emits: ReadonlyArray<Emit>,
   { now, traceparent }: Emission
 ): Pick<EncodedCommit, "emits" | "delayed"> => {
@@ -30,11 +30,11 @@ const emitsOf = (
   const delayed: Array<EncodedDelayed> = []
   for (const [i, { dueAt, event, targetId }] of emits.entries()) {
     const path = `emits[${i}]`
-    input.demand(`${path}.event.id`, checks.eventId(event.id))
-    if (targetId !== null) input.demand(`${path}.targetId`, checks.id(targetId))
-    if (dueAt !== undefined) input.demand(`${path}.dueAt`, input.fireAt(dueAt))
+    validate.demand(`${path}.event.id`, checks.eventId(event.id))
+    if (targetId !== null) validate.demand(`${path}.targetId`, checks.id(targetId))
+    if (dueAt !== undefined) validate.demand(`${path}.dueAt`, validate.fireAt(dueAt))
     const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
-    const text = codec.text(emitted, row, `${path}.event`)
+    const text = reader.text(emitted, row, `${path}.event`)
     if (dueAt === undefined) atOnce.push({ targetId, event: text })
     else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
   }
@@ -44,11 +44,11 @@ const emitsOf = (
 // A negative zero would not survive JSON, and it is the same time.
 const asStored = (time: number): number => (time === 0 ? 0 : time)
 
-const timersOf = (checks: input.Checks, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
+const timersOf = (checks: validate.Checks, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
   const last = new Map<string, TimerOp>()
   for (const [i, op] of ops.entries()) {
-    input.demand(`timers[${i}].path`, checks.text(op.path))
-    if (op._tag === "Schedule") input.demand(`timers[${i}].fireAt`, input.fireAt(op.fireAt))
+    validate.demand(`timers[${i}].path`, checks.text(op.path))
+    if (op._tag === "Schedule") validate.demand(`timers[${i}].fireAt`, validate.fireAt(op.fireAt))
     last.set(op.path, op)
   }
   const armed: Array<EncodedCommit["armed"][number]> = []
@@ -60,43 +60,43 @@ const timersOf = (checks: input.Checks, ops: ReadonlyArray<TimerOp>): Pick<Encod
   return { armed, cancelled }
 }
 
-const spawnsOf = (checks: input.Checks, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] =>
+const spawnsOf = (checks: validate.Checks, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] =>
   spawns.map((spawn, i) => {
     const path = `spawns[${i}]`
-    input.demand(`${path}.childId`, checks.id(spawn.childId))
-    input.demand(`${path}.rootPath`, checks.text(spawn.rootPath))
-    const context = codec.text(free, spawn.context, `${path}.context`)
+    validate.demand(`${path}.childId`, checks.id(spawn.childId))
+    validate.demand(`${path}.rootPath`, checks.text(spawn.rootPath))
+    const context = reader.text(free, spawn.context, `${path}.context`)
     return { childId: spawn.childId, rootPath: spawn.rootPath, context }
   })
 
-const demandAck = (checks: input.Checks, ack: Ack): void =>
+const demandAck = (checks: validate.Checks, ack: Ack): void =>
   ack._tag === "Timer"
-    ? input.demandTimer(checks, ack, "ack")
-    : input.demand("ack.seq", input.wholeNumber(ack.seq, 0, Number.MAX_SAFE_INTEGER))
+    ? validate.demandTimer(checks, ack, "ack")
+    : validate.demand("ack.seq", validate.wholeNumber(ack.seq, 0, Number.MAX_SAFE_INTEGER))
 
 export const encodeEmits = (
-  call: input.Call,
-  checks: input.Checks,
+  call: validate.Call,
+  checks: validate.Checks,
   emits: ReadonlyArray<Emit>,
   emission: Emission
-): Result<Pick<EncodedCommit, "emits" | "delayed">> => input.catching(call, () => emitsOf(checks, emits, emission))
+): Result<Pick<EncodedCommit, "emits" | "delayed">> => validate.catching(call, () => emitsOf(checks, emits, emission))
 
 /** `before` is the execution as the caller has it, `after` the same one stamped and a version on. */
 export const encodeCommit = (
-  call: input.Call,
-  checks: input.Checks,
+  call: validate.Call,
+  checks: validate.Checks,
   before: Execution,
   after: Execution,
   commit: Commit,
   token: string,
   emission: Emission
 ): Result<EncodedCommit> =>
-  input.catching(call, () => {
-    input.demand("id", checks.id(before.id))
-    input.demand("definitionId", checks.id(before.definitionId))
-    input.demand("version", input.wholeNumber(before.version, 0, Number.MAX_SAFE_INTEGER - 1))
+  validate.catching(call, () => {
+    validate.demand("id", checks.id(before.id))
+    validate.demand("definitionId", checks.id(before.definitionId))
+    validate.demand("version", validate.wholeNumber(before.version, 0, Number.MAX_SAFE_INTEGER - 1))
     if (commit.ack !== undefined) demandAck(checks, commit.ack)
-    if (commit.processed !== undefined) input.demand("processed", checks.eventId(commit.processed))
+    if (commit.processed !== undefined) validate.demand("processed", checks.eventId(commit.processed))
     const { delayed, emits } = emitsOf(checks, commit.emits ?? [], emission)
     const { armed, cancelled } = timersOf(checks, commit.timers ?? [])
     return {
@@ -104,14 +104,14 @@ export const encodeCommit = (
       definitionId: before.definitionId,
       version: before.version,
       token,
-      data: codec.text(executionCodec.executionWithToken(token), after, ""),
+      data: reader.text(executionCodec.executionWithToken(token), after, ""),
       emits,
       delayed,
       processed: commit.processed,
       armed,
       cancelled,
       spawns: spawnsOf(checks, commit.spawns ?? []),
-      trace: commit.trace === undefined ? undefined : codec.text(traceStep, commit.trace, "trace"),
+      trace: commit.trace === undefined ? undefined : reader.text(traceStep, commit.trace, "trace"),
       ack: commit.ack
     }
   })

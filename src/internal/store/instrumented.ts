@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Metrics from "../../Metrics.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
-import * as observe from "../telemetry/metrics.js"
+import * as metrics from "../telemetry/metrics.js"
 
 type Failure = StoreConflict | StoreError
 
@@ -14,24 +14,24 @@ const isConflict = (cause: Cause.Cause<Failure>): boolean =>
 
 /** Measures an operation, and counts its failures. */
 const operation = (name: string) => {
-  const seconds = observe.instrument(Metrics.storeDuration, { operation: name })
-  const errors = observe.once((error) => observe.instrument(Metrics.storeErrors, { operation: name, error }))
+  const seconds = metrics.instrument(Metrics.storeDuration, { operation: name })
+  const errors = metrics.once((error) => metrics.instrument(Metrics.storeErrors, { operation: name, error }))
   return <A, E extends Failure>(
     effect: Effect.Effect<A, E>,
-    ended?: (exit: Exit.Exit<A, E>, labels: observe.Labels) => void
+    ended?: (exit: Exit.Exit<A, E>, labels: metrics.Labels) => void
   ): Effect.Effect<A, E> =>
-    observe.timed(effect, (exit, time, labels) => {
+    metrics.timed(effect, (exit, time, labels) => {
       seconds(time, labels)
       if (Exit.isFailure(exit) && !isConflict(exit.cause)) {
-        errors(observe.errorTag(exit.cause))(1, labels)
+        errors(metrics.errorTag(exit.cause))(1, labels)
       }
       ended?.(exit, labels)
     })
 }
 
-const applied = observe.instrument(Metrics.commits, { outcome: "applied" })
-const conflict = observe.instrument(Metrics.commits, { outcome: "conflict" })
-const failed = observe.instrument(Metrics.commits, { outcome: "failed" })
+const applied = metrics.instrument(Metrics.commits, { outcome: "applied" })
+const conflict = metrics.instrument(Metrics.commits, { outcome: "conflict" })
+const failed = metrics.instrument(Metrics.commits, { outcome: "failed" })
 
 const commit = operation("commit")
 const enqueue = operation("enqueue")
@@ -53,7 +53,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       ended(1, labels)
       if (Exit.isSuccess(exit) && step?.emits !== undefined) Metrics.emits.unsafeUpdate(step.emits.length, labels)
     }).pipe(
-      observe.withSpan("ExecutionStore.commit", () => ({
+      metrics.withSpan("ExecutionStore.commit", () => ({
         kind: (step?.emits?.length ?? 0) > 0 ? "producer" : "internal",
         attributes: {
           executionId: execution.id,
@@ -75,7 +75,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       enqueue(store.enqueue(emits), (exit, labels) => {
         if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
       }).pipe(
-        observe.withSpan("ExecutionStore.enqueue", () => ({
+        metrics.withSpan("ExecutionStore.enqueue", () => ({
           kind: "producer",
           attributes: { emits: emits.length }
         }))
@@ -97,7 +97,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     bury: (work, why) =>
       bury(store.bury(work, why), (exit, labels) => {
         if (Exit.isSuccess(exit) && exit.value) {
-          observe.instrument(Metrics.deadLetters, { work: work._tag, reason: why.reason })(1, labels)
+          metrics.instrument(Metrics.deadLetters, { work: work._tag, reason: why.reason })(1, labels)
         }
       }),
     listDeadLetters: measured("listDeadLetters", store.listDeadLetters),

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"
 import type { Encoded, ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
-import * as input from "./validate.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
+import * as validate from "./validate.js"
 
 const byName = <A>(nameOf: (item: A) => string): Order.Order<A> =>
   Order.make((a: A, b: A) => {
@@ -12,8 +12,8 @@ const byName = <A>(nameOf: (item: A) => string): Order.Order<A> =>
     return order < 0 ? -1 : order > 0 ? 1 : 0
   })
 
-const checkNames = (call: input.Call, names: { readonly [path: string]: string }) =>
-  Effect.forEach(Object.entries(names), ([path, name]) => input.refuse(call, path, input.leaseName(name)), {
+const checkNames = (call: validate.Call, names: { readonly [path: string]: string }) =>
+  Effect.forEach(Object.entries(names), ([path, name]) => validate.refuse(call, path, validate.leaseName(name)), {
     discard: true
   })
 
@@ -38,22 +38,23 @@ export const make = (encoded: Encoded): Pick<ExecutionStore, "leases" | "renewLe
       const names = (path: string, names: ReadonlyArray<string>) =>
         checkNames(call, Object.fromEntries(names.map((name, i) => [`${path}[${i}]`, name])))
       yield* checkNames(call, { pool, holder })
-      yield* input.refuse(call, "ttl", ttlProblem(ttl))
+      yield* validate.refuse(call, "ttl", ttlProblem(ttl))
       yield* names("claim", claim)
       yield* names(
         "release",
         release.map((lease) => lease.name)
       )
       for (const [i, { fence }] of release.entries()) {
-        yield* input.refuse(call, `release[${i}].fence`, input.wholeNumber(fence, 0, Number.MAX_SAFE_INTEGER))
+        yield* validate.refuse(call, `release[${i}].fence`, validate.wholeNumber(fence, 0, Number.MAX_SAFE_INTEGER))
       }
       yield* names(
         "evict",
         evict.map((member) => member.holder)
       )
-      for (const [i, { beat }] of evict.entries()) yield* input.refuse(call, `evict[${i}].beat`, input.leaseName(beat))
+      for (const [i, { beat }] of evict.entries())
+        yield* validate.refuse(call, `evict[${i}].beat`, validate.leaseName(beat))
       const self = evict.findIndex((member) => member.holder === holder)
-      yield* input.refuse(call, `evict[${self}]`, self === -1 ? undefined : "is the member that renews")
+      yield* validate.refuse(call, `evict[${self}]`, self === -1 ? undefined : "is the member that renews")
       const renewedAt = (yield* Clock.currentTimeMillis) / 1000
       yield* encoded.renewLeases({ beat: yield* Ids.next, pool, holder, ttl, evict, release, claim, renewedAt })
     }),

@@ -2,10 +2,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded, EncodedCommit, ExecutionStore, Notice } from "../../ExecutionStore.js"
-import { encodeEmits } from "./encodeCommit.js"
-import * as input from "./validate.js"
-import { defaultPage, maxPage } from "./pending.js"
 import * as traceContext from "../telemetry/traceContext.js"
+import { encodeEmits } from "./encodeCommit.js"
+import { defaultPage, maxPage } from "./pending.js"
+import * as validate from "./validate.js"
 
 /** The earliest of times. */
 export const earliest = (times: ReadonlyArray<number>): Option.Option<number> =>
@@ -25,7 +25,7 @@ const nothing = { committed: Option.none(), spawns: 0, nextTimer: Option.none(),
 /** The events that come into the outbox from outside of any commit, and those that wait until they are due. */
 export const make = (
   encoded: Encoded,
-  checks: input.Checks,
+  checks: validate.Checks,
   notify: (notice: Notice) => void
 ): Pick<ExecutionStore, "enqueue" | "releaseDelayed" | "nextDelayed"> => ({
   enqueue: (emits) =>
@@ -41,8 +41,8 @@ export const make = (
   releaseDelayed: (now, limit = defaultPage) =>
     Effect.gen(function* () {
       const call = { operation: "releaseDelayed" }
-      yield* input.refuse(call, "now", input.finite(now))
-      yield* input.refuse(call, "limit", input.wholeNumber(limit, 1, maxPage))
+      yield* validate.refuse(call, "now", validate.finite(now))
+      yield* validate.refuse(call, "limit", validate.wholeNumber(limit, 1, maxPage))
       const released = yield* encoded.releaseDelayed(now, limit)
       if (released > 0) notify({ ...nothing, emits: released })
       return released

@@ -4,8 +4,8 @@ import type { Ack, Timer } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { BrokenTimer, Encoded, ExecutionStore, Failed, Pending, PendingQuery } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreError } from "../../StoreError.js"
-import * as input from "./validate.js"
 import * as rows_ from "../codec/row.js"
+import * as validate from "./validate.js"
 
 export const defaultPage = 100
 export const maxPage = 1000
@@ -31,7 +31,7 @@ const brokenTimer = (timer: BrokenTimer): StoreCorrupt =>
 /** The pages of work to do. One row more is read than asked for: it tells whether there is a next page. */
 export const make = (
   encoded: Encoded,
-  checks: input.Checks
+  checks: validate.Checks
 ): Pick<ExecutionStore, "pendingOutbox" | "pendingSpawns" | "dueTimers"> => {
   const pending = <Row extends { readonly seq: number } & Failed, A>(
     operation: string,
@@ -42,9 +42,9 @@ export const make = (
   ): Effect.Effect<Pending<A>, StoreError> =>
     Effect.gen(function* () {
       const limit = query.limit ?? defaultPage
-      yield* input.refuse({ operation }, "limit", input.wholeNumber(limit, 1, maxPage))
+      yield* validate.refuse({ operation }, "limit", validate.wholeNumber(limit, 1, maxPage))
       if (query.after !== undefined) {
-        yield* input.refuse({ operation }, "after", input.wholeNumber(query.after, 0, Number.MAX_SAFE_INTEGER))
+        yield* validate.refuse({ operation }, "after", validate.wholeNumber(query.after, 0, Number.MAX_SAFE_INTEGER))
       }
       const rows = yield* read(query.after, limit + 1)
       const page = rows.slice(0, limit)
@@ -69,9 +69,9 @@ export const make = (
       Effect.gen(function* () {
         const call = { operation: "dueTimers" }
         const limit = query.limit ?? defaultPage
-        yield* input.refuse(call, "limit", input.wholeNumber(limit, 1, maxPage))
-        yield* input.refuse(call, "now", input.finite(now))
-        if (query.after !== undefined) yield* input.timer(call, checks, query.after, "after")
+        yield* validate.refuse(call, "limit", validate.wholeNumber(limit, 1, maxPage))
+        yield* validate.refuse(call, "now", validate.finite(now))
+        if (query.after !== undefined) yield* validate.timer(call, checks, query.after, "after")
         const { broken, failures, timers } = yield* encoded.dueTimers(now, query.after, limit + 1)
         const entries = timers.slice(0, limit)
         const beyond = timers[limit]

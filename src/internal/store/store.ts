@@ -20,22 +20,22 @@ import {
   type StoreRejected,
   StoreUnavailable
 } from "../../StoreError.js"
-import * as codec from "../codec/reader.js"
-import { traceStep } from "../codec/traceStep.js"
-import * as cursors from "../codec/cursor.js"
-import { encodeCommit } from "./encodeCommit.js"
+import * as cursor from "../codec/cursor.js"
 import * as executionCodec from "../codec/execution.js"
-import * as input from "./validate.js"
-import { instrumented } from "./instrumented.js"
 import * as json from "../codec/json.js"
+import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
-import * as storeDeadLetters from "./deadLetters.js"
-import * as storeEmits from "./outbox.js"
-import { earliest, noticeOf } from "./outbox.js"
-import * as storeLeases from "./leases.js"
-import * as storeWork from "./pending.js"
-import { defaultPage, maxPage } from "./pending.js"
+import { traceStep } from "../codec/traceStep.js"
 import * as traceContext from "../telemetry/traceContext.js"
+import * as storeDeadLetters from "./deadLetters.js"
+import { encodeCommit } from "./encodeCommit.js"
+import { instrumented } from "./instrumented.js"
+import * as storeLeases from "./leases.js"
+import * as storeOutbox from "./outbox.js"
+import { earliest, noticeOf } from "./outbox.js"
+import * as storePending from "./pending.js"
+import { defaultPage, maxPage } from "./pending.js"
+import * as validate from "./validate.js"
 
 const seconds: Effect.Effect<number> = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
@@ -62,10 +62,10 @@ const decodeExecution = (
 ): Either.Either<Execution, StoreCorrupt> =>
   rows.decode({ operation, table: "executions", key: id }, () => {
     const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
-    if (execution.id !== id) throw new codec.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
+    if (execution.id !== id) throw new reader.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
     // A commit of it could never succeed: the swap compares the column.
     if (execution.version !== row.version) {
-      throw new codec.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
+      throw new reader.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
     }
     return execution
   })
@@ -74,13 +74,13 @@ const decodeSummary =
   (operation: string) =>
   (row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
     rows.decode({ operation, table: "executions", key: String(row.id) }, () => {
-      if (row.parts === null) throw new codec.Invalid("data", "not a JSON object")
-      const parts = codec.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
+      if (row.parts === null) throw new reader.Invalid("data", "not a JSON object")
+      const parts = reader.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
       return executionCodec.summary(row.id, row.definitionId, row.version, parts)
     })
 
 /** The failure of a read after a write that succeeded, as the failure of both. */
-const afterWrite = ({ operation }: input.Call, error: StoreError): StoreError => {
+const afterWrite = ({ operation }: validate.Call, error: StoreError): StoreError => {
   if (error._tag !== "StoreUnavailable") return error
   const { cause, detail, reason } = error
   const why = cause === undefined ? { detail } : { detail, cause }
@@ -91,18 +91,26 @@ const afterWrite = ({ operation }: input.Call, error: StoreError): StoreError =>
 export const make = (encoded: Encoded, options: Options = {}): ExecutionStore => instrumented(bare(encoded, options))
 
 const bare = (encoded: Encoded, options: Options): ExecutionStore => {
-  const checks = input.makeChecks(options.maxIdBytes ?? 1024)
+  const checks = validate.makeChecks(options.maxIdBytes ?? 1024)
 
-  const checkIds = (call: input.Call, ids: { readonly [path: string]: string }): Effect.Effect<void, StoreRejected> => {
+  const checkIds = (
+    call: validate.Call,
+    ids: { readonly [path: string]: string }
+  ): Effect.Effect<void, StoreRejected> => {
     for (const [path, id] of Object.entries(ids)) {
       const problem = checks.id(id)
-      if (problem !== undefined) return Effect.fail(input.rejected(call, path, problem))
+      if (problem !== undefined) return Effect.fail(validate.rejected(call, path, problem))
     }
     return Effect.void
   }
 
-  const checkWhole = (call: input.Call, path: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
-    input.refuse(call, path, input.wholeNumber(value, least, most))
+  const checkWhole = (
+    call: validate.Call,
+    path: string,
+    value: number,
+    least: number,
+    most = Number.MAX_SAFE_INTEGER
+  ) => validate.refuse(call, path, validate.wholeNumber(value, least, most))
 
   const listeners = new Set<(notice: Notice) => void>()
   const notify = (notice: Notice): void => {
@@ -147,9 +155,9 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
 
     loadForEvent: (id, eventId) =>
       Effect.zipRight(
-        input.catching({ operation: "loadForEvent", executionId: id }, () => {
-          input.demand("id", checks.id(id))
-          input.demand("eventId", checks.eventId(eventId))
+        validate.catching({ operation: "loadForEvent", executionId: id }, () => {
+          validate.demand("id", checks.id(id))
+          validate.demand("eventId", checks.eventId(eventId))
         }),
         Effect.flatMap(encoded.loadForEvent(id, eventId), (row) =>
           Option.isNone(row)
@@ -161,9 +169,9 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
         )
       ),
 
-    ...storeWork.make(encoded, checks),
+    ...storePending.make(encoded, checks),
     ...storeDeadLetters.make(encoded, checks, notify),
-    ...storeEmits.make(encoded, checks, notify),
+    ...storeOutbox.make(encoded, checks, notify),
     ...storeLeases.make(encoded),
 
     commit,
@@ -174,7 +182,7 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
       Effect.gen(function* () {
         const call = { operation: "isProcessed", executionId: id }
         yield* checkIds(call, { id })
-        yield* input.refuse(call, "eventId", checks.eventId(eventId))
+        yield* validate.refuse(call, "eventId", checks.eventId(eventId))
         return yield* encoded.isProcessed(id, eventId)
       }),
 
@@ -188,11 +196,11 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
         const status = query.status === undefined ? undefined : Array.from(new Set(query.status))
         for (const name of status ?? []) {
           if (executionCodec.statuses.includes(name)) continue
-          return yield* input.rejected(call, "status", `there is no status ${String(name)}`)
+          return yield* validate.rejected(call, "status", `there is no status ${String(name)}`)
         }
-        const after = query.cursor === undefined ? undefined : cursors.decode(query.cursor)
+        const after = query.cursor === undefined ? undefined : cursor.decode(query.cursor)
         if (query.cursor !== undefined && after === undefined) {
-          return yield* input.rejected(call, "cursor", "is not a cursor that a page gave")
+          return yield* validate.rejected(call, "cursor", "is not a cursor that a page gave")
         }
         const found =
           status?.length === 0
@@ -209,7 +217,7 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
         const { entries, corrupt } = rows.partition(page, decodeSummary(call.operation))
         const last = found.length > limit ? page.at(-1)?.id : undefined
         // What is no text comes behind all texts, where a page can end but not begin.
-        const nextCursor = typeof last === "string" ? Option.some(cursors.encode(last)) : Option.none()
+        const nextCursor = typeof last === "string" ? Option.some(cursor.encode(last)) : Option.none()
         return { items: entries, corrupt, nextCursor }
       }),
 
@@ -233,14 +241,14 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
 
     isArmed: (timer) =>
       Effect.gen(function* () {
-        yield* input.timer({ operation: "isArmed", executionId: timer.executionId }, checks, timer, "")
+        yield* validate.timer({ operation: "isArmed", executionId: timer.executionId }, checks, timer, "")
         return yield* encoded.isArmed(timer)
       }),
 
     deleteTimer: (timer) =>
       Effect.gen(function* () {
         const call = { operation: "deleteTimer", executionId: timer.executionId }
-        yield* input.timer(call, checks, timer, "")
+        yield* validate.timer(call, checks, timer, "")
         return yield* encoded.deleteTimer(timer)
       }),
 
@@ -248,7 +256,7 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
       Effect.gen(function* () {
         const call = { operation: "appendTrace", executionId }
         yield* checkIds(call, { executionId })
-        return yield* encoded.appendTrace(executionId, yield* input.encoded(call, codec.toText(traceStep, step)))
+        return yield* encoded.appendTrace(executionId, yield* validate.encoded(call, reader.toText(traceStep, step)))
       }),
 
     readTrace: (executionId) =>
@@ -276,7 +284,7 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
 
     idsWithPrefix: (prefix) =>
       Effect.zipRight(
-        input.refuse({ operation: "idsWithPrefix" }, "prefix", checks.text(prefix)),
+        validate.refuse({ operation: "idsWithPrefix" }, "prefix", checks.text(prefix)),
         encoded.idsWithPrefix(prefix)
       ),
 
@@ -285,7 +293,7 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
     pruneProcessed: (before, { after, limit = defaultPage } = {}) =>
       Effect.gen(function* () {
         const call = { operation: "pruneProcessed" }
-        yield* input.refuse(call, "before", input.finite(before))
+        yield* validate.refuse(call, "before", validate.finite(before))
         yield* checkWhole(call, "limit", limit, 1, maxPage)
         if (after !== undefined) yield* checkWhole(call, "after", after, 0)
         const { next, removed } = yield* encoded.pruneProcessed(before, after, limit)
@@ -298,10 +306,10 @@ const bare = (encoded: Encoded, options: Options): ExecutionStore => {
         const { definitionId, version } = definition
         yield* checkIds(call, { definitionId })
         yield* checkWhole(call, "version", version, 0)
-        yield* input.refuse(call, "digest", input.wellFormed(definition.digest))
-        yield* input.refuse(call, "source", input.wellFormed(definition.source))
+        yield* validate.refuse(call, "digest", validate.wellFormed(definition.digest))
+        yield* validate.refuse(call, "source", validate.wellFormed(definition.source))
         if (definition.publishedAt !== null) {
-          yield* input.refuse(call, "publishedAt", input.finite(definition.publishedAt))
+          yield* validate.refuse(call, "publishedAt", validate.finite(definition.publishedAt))
         }
         yield* encoded.publishDefinition(definition)
         const stored = Effect.mapError(encoded.loadDefinition(definitionId, version), (error) =>

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import * as Metrics from "../../Metrics.js"
-import * as observe from "./metrics.js"
+import * as metrics from "./metrics.js"
 
 /** What became of work that failed. */
 export type Outcome = "retried" | "postponed" | "dropped" | "dead"
@@ -20,25 +20,25 @@ export interface Described {
 
 /** What a worker tells of itself: metrics under its name, and a span for each attempt. */
 export const make = (worker: string, spanName: string) => {
-  const outcomes = observe.once((outcome) => observe.instrument(Metrics.deliveries, { worker, outcome }))
+  const outcomes = metrics.once((outcome) => metrics.instrument(Metrics.deliveries, { worker, outcome }))
   const done = outcomes("done")
-  const seconds = observe.instrument(Metrics.deliveryDuration, { worker })
-  const lag = observe.instrument(Metrics.deliveryLag, { worker })
-  const lastRun = observe.instrument(Metrics.lastRun, { worker })
+  const seconds = metrics.instrument(Metrics.deliveryDuration, { worker })
+  const lag = metrics.instrument(Metrics.deliveryLag, { worker })
+  const lastRun = metrics.instrument(Metrics.lastRun, { worker })
 
   return {
     /** One attempt. */
     attempt: <A, E>(effect: Effect.Effect<A, E>, attempt: number, described: Described): Effect.Effect<A, E> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const { annotations, since, span } = described
-        return observe
+        return metrics
           .timed(effect, (exit, time, labels) => {
             seconds(time, labels)
             if (since !== null) lag(Math.max(0, now / 1000 - since), labels)
             if (Exit.isSuccess(exit)) done(1, labels)
           })
           .pipe(
-            observe.withSpan(spanName, () => {
+            metrics.withSpan(spanName, () => {
               const options = span?.()
               return { ...options, attributes: { ...options?.attributes, ...annotations, attempt } }
             })
@@ -46,10 +46,10 @@ export const make = (worker: string, spanName: string) => {
       }),
 
     /** An attempt failed, and this became of its work. */
-    settled: (outcome: Outcome): Effect.Effect<void> => observe.update(outcomes(outcome), 1),
+    settled: (outcome: Outcome): Effect.Effect<void> => metrics.update(outcomes(outcome), 1),
 
     /** The store was read, at this time in seconds since the epoch. */
-    read: (now: number): Effect.Effect<void> => observe.update(lastRun, now)
+    read: (now: number): Effect.Effect<void> => metrics.update(lastRun, now)
   }
 }
 

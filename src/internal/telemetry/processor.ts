@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Metrics from "../../Metrics.js"
 import type { Processed } from "../../Processor.js"
 import { ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
-import * as observe from "./metrics.js"
+import * as metrics from "./metrics.js"
 
 /** What has been seen of an event on its way: whose execution it is for, and how often its step began. */
 export interface Seen {
@@ -13,10 +13,10 @@ export interface Seen {
   attempts: number
 }
 
-const metricsOf = observe.once((definition) => ({
-  outcomes: observe.once((outcome) => observe.instrument(Metrics.events, { definition, outcome })),
-  seconds: observe.instrument(Metrics.eventDuration, { definition }),
-  retries: observe.instrument(Metrics.conflictRetries, { definition })
+const metricsOf = metrics.once((definition) => ({
+  outcomes: metrics.once((outcome) => metrics.instrument(Metrics.events, { definition, outcome })),
+  seconds: metrics.instrument(Metrics.eventDuration, { definition }),
+  retries: metrics.instrument(Metrics.conflictRetries, { definition })
 }))
 
 const failureOf = (error: unknown): string => {
@@ -33,7 +33,7 @@ const outcomeOf = <E>(exit: Exit.Exit<Processed, E>): string => {
 export const measured =
   (seen: Seen) =>
   <E>(processed: Effect.Effect<Processed, E>): Effect.Effect<Processed, E> =>
-    observe.timed(processed, (exit, time, labels, span) => {
+    metrics.timed(processed, (exit, time, labels, span) => {
       const { outcomes, retries, seconds } = metricsOf(seen.definition)
       const outcome = outcomeOf(exit)
       outcomes(outcome)(1, labels)

@@ -4,11 +4,11 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Worker } from "../../Worker.js"
-import * as alarm_ from "./wakeup.js"
-import * as breath from "./yieldEvery.js"
-import { dueMillis } from "./dueMillis.js"
-import * as outage from "./storeOutage.js"
+import * as storeOutage from "./storeOutage.js"
 import * as supervised from "./supervised.js"
+import * as wakeup from "./wakeup.js"
+import { dueMillis } from "./wakeup.js"
+import * as yieldEvery from "./yieldEvery.js"
 
 export interface Options {
   readonly module: string
@@ -27,8 +27,8 @@ const never = Number.POSITIVE_INFINITY
 export const make = (options: Options): Effect.Effect<Releaser, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const alarm = yield* alarm_.make(() => false)
-    const breathe = breath.make()
+    const alarm = yield* wakeup.make(() => false)
+    const breathe = yieldEvery.make()
     let lastError: Health["lastError"] = Option.none()
     let paused = false
 
@@ -36,7 +36,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
       Effect.map(Clock.currentTimeMillis, (now) => {
         lastError = Option.some({ time: now / 1000, message })
       })
-    const watched = outage.watched(report)
+    const watched = storeOutage.watched(report)
 
     yield* store.listen((notice) => {
       if (Option.isSome(notice.nextDelayed)) alarm.poke(dueMillis(notice.nextDelayed.value))

@@ -8,14 +8,14 @@ import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import type { Outcome } from "../telemetry/delivery.js"
-import type { Trouble, Work } from "./lanes.js"
-import { describe, sitOut } from "./storeOutage.js"
-import * as retry from "./retrySchedule.js"
 import type { Verdict } from "./failureDecision.js"
+import type { Trouble, Work } from "./lanes.js"
+import * as retrySchedule from "./retrySchedule.js"
+import { describe, sitOut } from "./storeOutage.js"
 
 export interface Options<A> {
   readonly store: Pick<ExecutionStore, "recordFailure" | "bury">
-  readonly retry: retry.Policy
+  readonly retry: retrySchedule.Policy
   readonly maxAttempts: number
   /** Which row this is. */
   readonly ackOf: (item: A) => Ack
@@ -70,7 +70,7 @@ export const make =
         if (outage) yield* options.report(`${work.label()} waits: ${error}`)
         const waits = before.waits + 1
         const waitedBefore = before.waits > 0 ? before.progress : undefined
-        const { at, progress } = yield* retry.next(retry.waiting, undefined, waits, now, waitedBefore)
+        const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
         yield* Effect.logDebug(`${work.label()} waits: ${error}`)
         yield* options.settled("postponed")
         return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
@@ -88,7 +88,7 @@ export const make =
         const failure = { work: ack, attempts, error, failedAt: now / 1000 }
         if (attempts >= options.maxAttempts) return yield* giveUp("attempts", attempts)
         const failedBefore = before.waits > 0 ? undefined : before.progress
-        const { at, progress } = yield* retry.next(options.retry, failure, attempts, now, failedBefore)
+        const { at, progress } = yield* retrySchedule.next(options.retry, failure, attempts, now, failedBefore)
         if (Option.isNone(at)) return yield* giveUp("attempts", attempts)
         const retryAt = at.value
         yield* sitOut(options.store.recordFailure({ work: ack, attempts, error, retryAt: retryAt / 1000 }))

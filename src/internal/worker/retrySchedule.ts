@@ -5,7 +5,9 @@ import * as Schedule from "effect/Schedule"
 import * as ScheduleDecision from "effect/ScheduleDecision"
 import * as ScheduleIntervals from "effect/ScheduleIntervals"
 import type { Failure } from "../../DeadLetter.js"
-import { longestWait } from "./longestWait.js"
+
+/** A wait that nothing outlasts, in milliseconds: a hundred years. A time that far away is still a number that a store can keep. */
+export const longestWait = 100 * 366 * 86_400_000
 
 /** When to try again what failed. */
 export type Policy = Schedule.Schedule<unknown, Omit<Failure, "retryAt">>

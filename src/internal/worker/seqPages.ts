@@ -5,13 +5,13 @@ import type { Failure } from "../../DeadLetter.js"
 import type { Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import type { Options } from "../../Worker.js"
-import { recorded } from "./onDeliveryFailure.js"
 import type { Work } from "./lanes.js"
-import type * as polling_ from "./pollInterval.js"
+import { recorded } from "./onDeliveryFailure.js"
+import type * as pollInterval from "./pollInterval.js"
 import * as worker from "./worker.js"
 
 /** How a relay looks for rows. */
-export const polling = (options: Pick<Options, "pollInterval">): polling_.Options => {
+export const polling = (options: Pick<Options, "pollInterval">): pollInterval.Options => {
   const longest = Math.max(1, Duration.toMillis(options.pollInterval ?? "1 second"))
   return {
     shortest: Math.max(1, longest / 8),

@@ -4,7 +4,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as again from "../util/retryOnFailure.js"
+import * as retryOnFailure from "../util/retryOnFailure.js"
 
 // Capped, so that a store that comes back is found soon enough.
 const backoff = Schedule.exponential("200 millis", 1.5).pipe(
@@ -20,7 +20,7 @@ export const isOutage = (error: unknown): boolean =>
 
 /** Tries again until an outage is over. What a store refuses, it refuses for good. */
 export const sitOut = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
-  again.whereItFails(
+  retryOnFailure.whereItFails(
     effect,
     Effect.retry({ schedule: backoff, while: (error: StoreError) => error._tag !== "StoreRejected" })
   )

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../../StoreError.js"
-import * as captured from "../telemetry/context.js"
+import * as telemetryContext from "../telemetry/context.js"
 import { describe } from "./storeOutage.js"
 
 /**
@@ -31,7 +31,7 @@ export const run = (
         : Effect.void
 
     yield* Effect.acquireRelease(
-      loop.pipe(Effect.interruptible, Effect.onExit(onExit), captured.unparented, Effect.forkDaemon),
+      loop.pipe(Effect.interruptible, Effect.onExit(onExit), telemetryContext.unparented, Effect.forkDaemon),
       (fiber) => Effect.zipRight(Fiber.interrupt(fiber), last)
     )
     return Deferred.await(fatal)

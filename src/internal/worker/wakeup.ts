@@ -1,6 +1,13 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
+/** The first whole millisecond that is not before a time in seconds; a time of a far future has no fraction to round. */
+export const dueMillis = (seconds: number): number => {
+  const millis = Math.ceil(seconds * 1000)
+  if ((millis - 1) / 1000 >= seconds) return millis - 1
+  return millis / 1000 < seconds ? millis + 1 : millis
+}
+
 /** The sleep of a worker, and what ends it. Times are in milliseconds since the epoch. */
 export interface Alarm {
   /** The work begins that was called for until now. */

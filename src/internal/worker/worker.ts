@@ -7,16 +7,16 @@ import type { Ack } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
 import type { Health, Options as Settings, Worker } from "../../Worker.js"
-import * as alarm_ from "./wakeup.js"
-import * as breath from "./yieldEvery.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
-import * as failing from "./onDeliveryFailure.js"
-import * as lanes_ from "./lanes.js"
-import * as outage from "./storeOutage.js"
-import * as polling from "./pollInterval.js"
-import { defaultPolicy } from "./retrySchedule.js"
-import * as supervised from "./supervised.js"
 import type { Verdict } from "./failureDecision.js"
+import * as lanes_ from "./lanes.js"
+import * as onDeliveryFailure from "./onDeliveryFailure.js"
+import * as pollInterval from "./pollInterval.js"
+import { defaultPolicy } from "./retrySchedule.js"
+import * as storeOutage from "./storeOutage.js"
+import * as supervised from "./supervised.js"
+import * as wakeup from "./wakeup.js"
+import * as yieldEvery from "./yieldEvery.js"
 
 /** Rows of the store, in the order of their positions. `end` is the position that the page reaches, none where it is empty. */
 export interface Page<A> {
@@ -31,7 +31,7 @@ export interface Page<A> {
 export interface Options<A> {
   readonly module: string
   readonly settings: Omit<Settings, "pollInterval">
-  readonly polling: polling.Options
+  readonly polling: pollInterval.Options
   /** The first page of the rows at this position and behind it. */
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
   /** What a write of this process means for the worker: when to look, in milliseconds since the epoch, and from which position. */
@@ -69,9 +69,9 @@ export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, Execu
     const { settings } = options
     const { shards } = settings
     const owns = shards?.owns ?? (() => true)
-    const breathe = breath.make()
-    const alarm = yield* alarm_.make(() => lanes.running() > 0)
-    const poll = polling.make(options.polling)
+    const breathe = yieldEvery.make()
+    const alarm = yield* wakeup.make(() => lanes.running() > 0)
+    const poll = pollInterval.make(options.polling)
     const telemetry = deliveryTelemetry.make(options.module, options.spanName)
 
     let lastRun: Health["lastRun"] = Option.none()
@@ -89,14 +89,14 @@ export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, Execu
       Effect.map(Clock.currentTimeMillis, (now) => {
         lastError = Option.some({ time: now / 1000, message })
       })
-    const watched = outage.watched(report)
+    const watched = storeOutage.watched(report)
     const buried = () => {
       deadLetters++
     }
 
     const annotated = <B>({ item }: lanes_.Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
       Effect.annotateLogs(effect, options.described(item).annotations)
-    const failed = failing.make({
+    const failed = onDeliveryFailure.make({
       store,
       retry: settings.retry ?? defaultPolicy,
       maxAttempts: settings.maxAttempts ?? defaultMaxAttempts,
@@ -154,7 +154,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, Execu
     const buryCorrupt = (corrupt: StoreCorrupt) =>
       corrupt.work === undefined
         ? Effect.void
-        : failing
+        : onDeliveryFailure
             .bury(
               { store, report, buried },
               corrupt.work,

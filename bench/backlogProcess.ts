@@ -5,8 +5,8 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
-import * as Runtime from "holdfast/Runtime"
 import * as SqliteStore from "holdfast/SqliteStore"
 
 const [filename = "", seconds = "1"] = process.argv.slice(2)
@@ -14,7 +14,7 @@ const [filename = "", seconds = "1"] = process.argv.slice(2)
 const program = Effect.gen(function* () {
   let transitions = 0
   const store = yield* SqliteStore.make({ filename, durability: "normal" })
-  const runtime = yield* Runtime.make({
+  const runtime = yield* ExecutionRuntime.make({
     definitions: {
       order: (execution) =>
         Effect.sync(() => {

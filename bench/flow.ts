@@ -9,8 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
-import * as Runtime from "holdfast/Runtime"
 import * as SqliteStore from "holdfast/SqliteStore"
 import type { StoreError } from "holdfast/StoreError"
 import * as Figure from "./internal/figure.js"
@@ -30,7 +30,7 @@ type Round<E> = (seconds: number) => Effect.Effect<measure.Sample, E>
 const throughRuntime = (settings: Settings, durability: raw.Durability) =>
   Effect.gen(function* () {
     const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings), durability })
-    const runtime = yield* Runtime.make({
+    const runtime = yield* ExecutionRuntime.make({
       definitions: { order: (execution) => Effect.succeed({ execution }) },
       concurrency: executions.length,
       pageSize: 1000

@@ -8,8 +8,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Commit from "holdfast/Commit"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
-import * as Runtime from "holdfast/Runtime"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Figure from "./internal/figure.js"
 import * as measure from "./internal/measure.js"
@@ -24,7 +24,7 @@ const observed = (settings: Settings) =>
   Effect.gen(function* () {
     const arrivals = new Map<string, Deferred.Deferred<number>>()
     const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings) })
-    const runtime = yield* Runtime.make({
+    const runtime = yield* ExecutionRuntime.make({
       definitions: {
         order: (execution, event) =>
           Effect.sync(() => {

@@ -1,5 +1,5 @@
 import { Console, Context, Effect, Layer, Schema } from "effect"
-import { Event, Execution, ExecutionStore, MemoryStore, Processor, Runtime, Step } from "holdfast"
+import { Event, Execution, ExecutionStore, MemoryStore, Processor, ExecutionRuntime, Step } from "holdfast"
 
 class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", { card: Schema.String }) {}
 
@@ -15,7 +15,7 @@ const Order = Schema.Struct({
   items: Schema.Array(Schema.String)
 })
 
-const order = Processor.definition({
+const order = Processor.transition({
   context: Order,
   transition: (execution, event) =>
     Effect.gen(function* () {
@@ -53,12 +53,12 @@ const parcel: Processor.Transition = (execution, event) =>
 const payments = Layer.succeed(Payments, {
   charge: (card) => (card === "stolen" ? Effect.fail(new CardDeclined({ card })) : Effect.void)
 })
-const Live = Runtime.layer({ definitions: { order, parcel } }).pipe(
+const Live = ExecutionRuntime.layer({ definitions: { order, parcel } }).pipe(
   Layer.provideMerge(Layer.merge(MemoryStore.layer, payments))
 )
 
 const program = Effect.gen(function* () {
-  const runtime = yield* Runtime.Runtime
+  const runtime = yield* ExecutionRuntime.ExecutionRuntime
   for (const card of ["good", "stolen"]) {
     const context = yield* Schema.encode(Order)({ card, total: 39.98, items: ["lamp", "desk"] })
     yield* runtime.start(Execution.make({ id: `order-${card}`, definitionId: "order", context }))

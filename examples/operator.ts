@@ -20,16 +20,20 @@ const program = Effect.gen(function* () {
       return yield* Console.log(`${command}: ${changed.length === 0 ? "nothing to do" : changed.join(" ")}`)
     }
     case "dead-letters": {
-      const { entries } = yield* store.listDeadLetters()
+      const { entries } = yield* store.deadLetters.list()
       for (const { attempts, error, executionId, id, reason } of entries) {
         yield* Console.log(`${id} ${executionId ?? "-"} ${reason} after ${attempts}: ${error}`)
       }
       return
     }
     case "try-again": // a dead letter, by its number
-      return yield* Console.log((yield* store.redrive(Number(id))) ? "it is pending again" : "it could not be put back")
+      return yield* Console.log(
+        (yield* store.deadLetters.redrive(Number(id))) ? "it is pending again" : "it could not be put back"
+      )
     case "discard":
-      return yield* Console.log((yield* store.discard(Number(id))) ? "discarded" : "there is none of this number")
+      return yield* Console.log(
+        (yield* store.deadLetters.discard(Number(id))) ? "discarded" : "there is none of this number"
+      )
     default: {
       const { deadLetters, outbox, spawns, timers } = yield* store.stats
       const since = Option.match(outbox.oldest, {

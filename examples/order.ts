@@ -1,5 +1,5 @@
 import { Console, Effect, Layer, Option } from "effect"
-import { Event, Execution, ExecutionStore, type Processor, Runtime, Step } from "holdfast"
+import { Event, Execution, ExecutionStore, type Processor, ExecutionRuntime, Step } from "holdfast"
 import * as SqliteStore from "holdfast/SqliteStore"
 
 // One step: the execution and an event in, the next execution and what else to write out.
@@ -20,10 +20,10 @@ const order: Processor.Transition = (execution, event) =>
   })
 
 const Store = SqliteStore.layer({ filename: "orders.db" })
-const Live = Runtime.layer({ definitions: { order } }).pipe(Layer.provideMerge(Store))
+const Live = ExecutionRuntime.layer({ definitions: { order } }).pipe(Layer.provideMerge(Store))
 
 const program = Effect.gen(function* () {
-  const runtime = yield* Runtime.Runtime
+  const runtime = yield* ExecutionRuntime.ExecutionRuntime
   const created = Execution.make({ id: "order-17", definitionId: "order", context: { qty: 2 } })
   yield* runtime.start(created).pipe(Effect.catchTag("AlreadyExists", () => Effect.void)) // run it twice
   yield* runtime.send("order-17", Event.make({ id: "payment-1", kind: "Paid", data: { amount: 39.98 } }))

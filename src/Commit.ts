@@ -218,17 +218,17 @@ export const SpawnEntry = Schema.Struct({
  * @since 0.1.0
  * @category models
  */
-export type Ack = typeof Ack.Type
+export type WorkItem = typeof WorkItem.Type
 
 /**
  * @since 0.1.0
  * @category schemas
  */
-export const Ack = Schema.Union(
+export const WorkItem = Schema.Union(
   Schema.TaggedStruct("Outbox", { seq: Schema.Int }),
   Schema.TaggedStruct("Spawn", { seq: Schema.Int }),
   Schema.TaggedStruct("Timer", Timer.fields)
-).annotations({ identifier: "Ack" })
+).annotations({ identifier: "WorkItem" })
 
 /**
  * Why a commit is made, for those that are told of it (see `ExecutionStore.listen`). It is not stored.
@@ -240,18 +240,18 @@ export const Ack = Schema.Union(
  * @since 0.1.0
  * @category models
  */
-export interface Cause extends Schema.Schema.Type<typeof Cause> {}
+export interface Origin extends Schema.Schema.Type<typeof Origin> {}
 
 /**
  * @since 0.1.0
  * @category schemas
  */
-export const Cause = Schema.Struct({
+export const Origin = Schema.Struct({
   status: Status,
   activePath: Schema.NullOr(Schema.String),
   event: Schema.NullOr(Schema.Struct({ id: Schema.String, kind: Schema.String })),
   command: Schema.NullOr(Schema.String)
-}).annotations({ identifier: "Cause" })
+}).annotations({ identifier: "Origin" })
 
 /**
  * An event takes an execution, as it stands before the step, to its next version.
@@ -259,7 +259,7 @@ export const Cause = Schema.Struct({
  * @since 0.1.0
  * @category constructors
  */
-export const causedBy = ({ activePath, status }: Execution, { id, kind }: Event): Cause => ({
+export const originOfEvent = ({ activePath, status }: Execution, { id, kind }: Event): Origin => ({
   status,
   activePath,
   event: { id, kind },
@@ -272,7 +272,7 @@ export const causedBy = ({ activePath, status }: Execution, { id, kind }: Event)
  * @since 0.1.0
  * @category constructors
  */
-export const commandedBy = ({ activePath, status }: Execution, command: string): Cause => ({
+export const originOfCommand = ({ activePath, status }: Execution, command: string): Origin => ({
   status,
   activePath,
   event: null,
@@ -286,7 +286,7 @@ export const commandedBy = ({ activePath, status }: Execution, command: string):
  * - `processed`: the id of the event that this step consumed, for the dedupe ledger; an id that is there already is no error.
  * - `timers`, `spawns`, `trace`: see their types.
  * - `ack`: the work that this commit finishes.
- * - `cause`: why it is made; it is not stored.
+ * - `origin`: why it is made; it is not stored.
  *
  * @since 0.1.0
  * @category models
@@ -303,8 +303,8 @@ export const Commit = Schema.Struct({
   timers: Schema.optionalWith(Schema.Array(TimerOp), { exact: true }),
   spawns: Schema.optionalWith(Schema.Array(Spawn), { exact: true }),
   trace: Schema.optionalWith(TraceStep, { exact: true }),
-  ack: Schema.optionalWith(Ack, { exact: true }),
-  cause: Schema.optionalWith(Cause, { exact: true })
+  ack: Schema.optionalWith(WorkItem, { exact: true }),
+  origin: Schema.optionalWith(Origin, { exact: true })
 }).annotations({ identifier: "Commit" })
 
 /**

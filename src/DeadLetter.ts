@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Ack, OutboxEntry, SpawnEntry, Timer } from "./Commit.js"
+import { OutboxEntry, SpawnEntry, Timer, WorkItem } from "./Commit.js"
 
 /**
  * Work that failed and is to be tried again.
@@ -24,7 +24,7 @@ export interface Failure extends Schema.Schema.Type<typeof Failure> {}
  * @category schemas
  */
 export const Failure = Schema.Struct({
-  work: Ack,
+  work: WorkItem,
   attempts: Schema.Int,
   error: Schema.String,
   failedAt: Schema.Finite,
@@ -70,7 +70,7 @@ export const Burial = Schema.Struct({
   error: Schema.String
 }).annotations({ identifier: "Burial" })
 
-const [outboxWork, spawnWork, timerWork] = Ack.members
+const [outboxWork, spawnWork, timerWork] = WorkItem.members
 
 const fields = {
   id: Schema.Int,

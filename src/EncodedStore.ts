@@ -5,11 +5,11 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
-import type { Ack, Timer } from "./Commit.js"
+import type { Timer, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
-import type { Definition } from "./Definition.js"
 import type { Status } from "./Execution.js"
 import type { Pool, Renewal } from "./Lease.js"
+import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreError } from "./StoreError.js"
 
 /**
@@ -34,7 +34,7 @@ export interface EncodedCommit {
   readonly armed: ReadonlyArray<{ readonly path: string; readonly fireAt: number }>
   readonly spawns: ReadonlyArray<{ readonly childId: string; readonly rootPath: string; readonly context: string }>
   readonly trace: string | undefined
-  readonly ack: Ack | undefined
+  readonly ack: WorkItem | undefined
 }
 
 /**
@@ -238,7 +238,7 @@ export interface Encoded {
   readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
   readonly recordFailure: (failure: Failure) => Effect.Effect<void, StoreError>
-  readonly bury: (work: Ack, why: Burial & { readonly diedAt: number }) => Effect.Effect<boolean, StoreError>
+  readonly bury: (work: WorkItem, why: Burial & { readonly diedAt: number }) => Effect.Effect<boolean, StoreError>
   readonly listDeadLetters: (query: {
     readonly kind: Kind | undefined
     readonly executionId: string | undefined
@@ -265,9 +265,9 @@ export interface Encoded {
   readonly leases: (pool: string) => Effect.Effect<Pool, StoreError>
   readonly renewLeases: (renewal: EncodedRenewal) => Effect.Effect<void, StoreError>
   readonly leaveLeases: (pool: string, holder: string) => Effect.Effect<void, StoreError>
-  readonly publishDefinition: (definition: Definition) => Effect.Effect<void, StoreError>
+  readonly publishDefinition: (definition: PublishedDefinition) => Effect.Effect<void, StoreError>
   readonly loadDefinition: (
     definitionId: string,
     version: number | undefined
-  ) => Effect.Effect<Option.Option<Definition>, StoreError>
+  ) => Effect.Effect<Option.Option<PublishedDefinition>, StoreError>
 }

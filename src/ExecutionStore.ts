@@ -10,26 +10,24 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type {
-  Ack,
-  Cause,
   Commit,
   Committed,
   Emit,
+  Origin,
   OutboxEntry,
   SpawnEntry,
   Timer,
   TraceEntry,
-  TraceStep
+  TraceStep,
+  WorkItem
 } from "./Commit.js"
 import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
-import type { Definition } from "./Definition.js"
 import type { Encoded } from "./EncodedStore.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
 import type { Pool, Renewal } from "./Lease.js"
+import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
-
-export type * from "./EncodedStore.js"
 
 /**
  * What to list. Without a filter, everything.
@@ -198,7 +196,126 @@ export interface Notice {
   readonly spawns: number
   readonly nextTimer: Option.Option<number>
   readonly nextDelayed: Option.Option<number>
-  readonly cause?: Cause
+  readonly origin?: Origin | undefined
+}
+
+/**
+ * The events that are emitted for later: they wait apart from the outbox until they are due.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Delayed {
+  /**
+   * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by default
+   * 100); gives how many.
+   */
+  readonly release: (now: number, limit?: number) => Effect.Effect<number, StoreError>
+
+  /** When the next event with `dueAt` is due, or was, in seconds since the epoch. */
+  readonly next: Effect.Effect<Option.Option<number>, StoreError>
+}
+
+/**
+ * What is known of the children to create.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Spawns {
+  /** Whether there is any intent of this execution to create a child. */
+  readonly isParent: (parentId: string) => Effect.Effect<boolean, StoreError>
+
+  /** Whether there is an intent to create this child. */
+  readonly isPending: (childId: string) => Effect.Effect<boolean, StoreError>
+
+  /** Removes all intents of this execution to create children. */
+  readonly drop: (parentId: string) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * What is known of the armed timers.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Timers {
+  /** The timer that is due next, or the one most overdue. */
+  readonly next: Effect.Effect<Option.Option<Timer>, StoreError>
+
+  /** Whether the timer is still armed for exactly this `fireAt`. */
+  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
+}
+
+/**
+ * The work that failed, and the work that was given up: see `DeadLetter`. What is redriven here is one piece of work; `Control` redrives an
+ * execution.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetters {
+  /**
+   * Remembers that work failed, from now on until its row is removed or, for a timer, armed again. Where the row is gone, and where more
+   * attempts are recorded already, nothing changes. Of a long `error` the beginning is kept.
+   */
+  readonly recordFailure: (failure: Omit<Failure, "failedAt">) => Effect.Effect<void, StoreError>
+
+  /**
+   * Gives work up: moves its row to the dead letters, also one that does not decode. False where the row is gone, or the timer armed anew.
+   * Of a long `error` the beginning is kept.
+   */
+  readonly bury: (work: WorkItem, why: Burial) => Effect.Effect<boolean, StoreError>
+
+  /** One page of the dead letters, by id. */
+  readonly list: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
+
+  /**
+   * Puts a dead letter back where it came from, to be tried afresh: an event or a spawn at the end, under a new seq; a timer at its time.
+   * False where there is no such dead letter, and for a timer whose path was armed for another time meanwhile: the dead letter is left then.
+   */
+  readonly redrive: (id: number) => Effect.Effect<boolean, StoreError>
+
+  /** Removes a dead letter for good; false where there is none. */
+  readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
+}
+
+/**
+ * The upkeep of the dedupe ledger, which says what events each execution has consumed. `isProcessed` asks it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Ledger {
+  /**
+   * Marks the youngest event of the dedupe ledger with the present time: it, and all before it, are at least that old from now on. See
+   * {@link ExecutionStore.ledger.prune}.
+   */
+  readonly mark: Effect.Effect<void, StoreError>
+
+  /**
+   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before`, in
+   * seconds since the epoch, or earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
+   * dead letter, are kept.
+   */
+  readonly prune: (before: number, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
+}
+
+/**
+ * Who shares the work of a store: see `Lease`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Leases {
+  /** The members and the leases of a pool; those that nobody ever joined have none. */
+  readonly load: (pool: string) => Effect.Effect<Pool, StoreError>
+
+  /** Renews a member of a pool, gives leases back and takes some that are free, in one transaction; {@link Leases.load} shows what came of it. */
+  readonly renew: (renewal: Renewal) => Effect.Effect<void, StoreError>
+
+  /** Ends a membership: gives back all that the member holds. One that is none is no error. */
+  readonly leave: (pool: string, holder: string) => Effect.Effect<void, StoreError>
 }
 
 /**
@@ -244,15 +361,6 @@ export interface ExecutionStore {
   /** One page of the events to deliver, by seq. */
   readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
 
-  /**
-   * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by default
-   * 100); gives how many.
-   */
-  readonly releaseDelayed: (now: number, limit?: number) => Effect.Effect<number, StoreError>
-
-  /** When the next event with `dueAt` is due, or was, in seconds since the epoch. */
-  readonly nextDelayed: Effect.Effect<Option.Option<number>, StoreError>
-
   /** Removes a delivered event; one that is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
 
@@ -262,50 +370,11 @@ export interface ExecutionStore {
   /** Removes the intent to create a child; one that is gone already is no error. */
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
 
-  /** Whether there is any intent of this execution to create a child. */
-  readonly isSpawnParent: (parentId: string) => Effect.Effect<boolean, StoreError>
-
-  /** Removes all intents of this execution to create children. */
-  readonly dropSpawns: (parentId: string) => Effect.Effect<void, StoreError>
-
-  /** Whether there is an intent to create this child. */
-  readonly isSpawning: (childId: string) => Effect.Effect<boolean, StoreError>
-
   /** One page of the timers with `fireAt <= now`, earliest first. */
   readonly dueTimers: (now: number, query?: DueQuery) => Effect.Effect<DueTimers, StoreError>
 
-  /** The timer that is due next, or the one most overdue. */
-  readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
-
-  /** Whether the timer is still armed for exactly this `fireAt`. */
-  readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
-
   /** Removes the timer where it is still armed for exactly this `fireAt`; false where it is not. */
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
-
-  /**
-   * Remembers that work failed, from now on until its row is removed or, for a timer, armed again. Where the row is gone, and where more
-   * attempts are recorded already, nothing changes. Of a long `error` the beginning is kept.
-   */
-  readonly recordFailure: (failure: Omit<Failure, "failedAt">) => Effect.Effect<void, StoreError>
-
-  /**
-   * Gives work up: moves its row to the dead letters, also one that does not decode. False where the row is gone, or the timer armed anew.
-   * Of a long `error` the beginning is kept.
-   */
-  readonly bury: (work: Ack, why: Burial) => Effect.Effect<boolean, StoreError>
-
-  /** One page of the dead letters, by id. */
-  readonly listDeadLetters: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
-
-  /**
-   * Puts a dead letter back where it came from, to be tried afresh: an event or a spawn at the end, under a new seq; a timer at its time.
-   * False where there is no such dead letter, and for a timer whose path was armed for another time meanwhile: the dead letter is left then.
-   */
-  readonly redrive: (id: number) => Effect.Effect<boolean, StoreError>
-
-  /** Removes a dead letter for good; false where there is none. */
-  readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
 
   /** How much work there is, counted. */
   readonly stats: Effect.Effect<Stats, StoreError>
@@ -325,36 +394,32 @@ export interface ExecutionStore {
   /** The ids that begin with exactly this text, in the order of their UTF-8 bytes. */
   readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
 
-  /**
-   * Marks the youngest event of the dedupe ledger with the present time: it, and all before it, are at least that old from now on. See
-   * {@link ExecutionStore.pruneProcessed}.
-   */
-  readonly markProcessed: Effect.Effect<void, StoreError>
-
-  /**
-   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before`, in
-   * seconds since the epoch, or earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
-   * dead letter, are kept.
-   */
-  readonly pruneProcessed: (before: number, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
-
   /** Stores a version of a definition unless that version is stored already; gives what is stored. */
-  readonly publishDefinition: (definition: Definition) => Effect.Effect<Definition, StoreError>
+  readonly publishDefinition: (definition: PublishedDefinition) => Effect.Effect<PublishedDefinition, StoreError>
 
   /** A version of a definition, or its highest. */
   readonly loadDefinition: (
     definitionId: string,
     version?: number
-  ) => Effect.Effect<Option.Option<Definition>, StoreError>
+  ) => Effect.Effect<Option.Option<PublishedDefinition>, StoreError>
 
-  /** The members and the leases of a pool; those that nobody ever joined have none. */
-  readonly leases: (pool: string) => Effect.Effect<Pool, StoreError>
+  /** The events that wait until they are due. */
+  readonly delayed: Delayed
 
-  /** Renews a member of a pool, gives leases back and takes some that are free, in one transaction; {@link leases} shows what came of it. */
-  readonly renewLeases: (renewal: Renewal) => Effect.Effect<void, StoreError>
+  /** What is known of the children to create. */
+  readonly spawns: Spawns
 
-  /** Ends a membership: gives back all that the member holds. One that is none is no error. */
-  readonly leaveLeases: (pool: string, holder: string) => Effect.Effect<void, StoreError>
+  /** What is known of the armed timers. */
+  readonly timers: Timers
+
+  /** The work that failed, and the work that was given up. */
+  readonly deadLetters: DeadLetters
+
+  /** The upkeep of the dedupe ledger. */
+  readonly ledger: Ledger
+
+  /** Who shares the work. */
+  readonly leases: Leases
 
   /**
    * Tells the listener of each write that succeeded through this store, until the scope closes: what wakes the workers of this process

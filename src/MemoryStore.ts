@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as ExecutionStore from "./ExecutionStore.js"
 import * as memoryEncoded from "./internal/memory/encoded.js"
 import { Tables } from "./internal/memory/tables.js"
-import { wholeNumber } from "./internal/store/validate.js"
+import { wholeNumber } from "./internal/codec/validate.js"
 import { StoreRejected } from "./StoreError.js"
 
 /**

@@ -16,7 +16,13 @@ import * as idempotency from "./internal/worker/idempotencyKey.js"
 import * as seqs from "./internal/worker/seqPages.js"
 import { sitOut } from "./internal/worker/storeOutage.js"
 import * as worker from "./internal/worker/worker.js"
-import { type Delivered, type Delivery, Postponed, type Worker, type Options as WorkerOptions } from "./Worker.js"
+import {
+  type Delivered,
+  type Delivery,
+  Postponed,
+  type QueueWorker,
+  type Options as WorkerOptions
+} from "./QueueWorker.js"
 
 /**
  * How the outbox is delivered.
@@ -27,7 +33,7 @@ import { type Delivered, type Delivery, Postponed, type Worker, type Options as 
  * - `unknownTarget`: what becomes of an event whose target does not exist: `"dead-letter"` (the default) makes it a dead letter at once,
  *   `"drop"` removes it, `"wait"` keeps it, and what comes after it for this target, until the target exists. Where a spawn of the target is
  *   pending, it waits whatever the policy.
- * - the others: see `Worker.Options`.
+ * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
  * @category models
@@ -51,14 +57,14 @@ export type UnknownTarget = "drop" | "dead-letter" | "wait"
  *
  * A delivery that fails keeps its entry, which holds back its own target alone, and is tried again as `retry` says. The store remembers
  * attempts and error over restarts. After `maxAttempts` the entry is a dead letter: what comes after it goes on. It is one at once where the
- * delivery fails with `Worker.Refused`, and where the row does not decode. `Worker.TargetNotFound`, and a processor's `ExecutionNotFound` of
- * the entry's own target, go by `unknownTarget`. `Worker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
+ * delivery fails with `QueueWorker.Refused`, and where the row does not decode. `QueueWorker.TargetNotFound`, and a processor's `ExecutionNotFound` of
+ * the entry's own target, go by `unknownTarget`. `QueueWorker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
  * count: the entry waits, and is tried at once when a commit of this process advances the target.
  *
  * @since 0.1.0
  * @category models
  */
-export interface OutboxRelay extends Worker {}
+export interface OutboxRelay extends QueueWorker {}
 
 /**
  * @since 0.1.0
@@ -92,7 +98,7 @@ export const make = <E = never, R = never>(
         once,
         (error) => verdict.isNotFound(error, targetId),
         () =>
-          Effect.flatMap(store.isSpawning(targetId), (spawning) =>
+          Effect.flatMap(store.spawns.isPending(targetId), (spawning) =>
             // Where no spawn is left, it may have been carried out since the target was looked for: only a second look tells.
             spawning
               ? Effect.fail(new Postponed({ reason: `a spawn of ${JSON.stringify(targetId)} is pending` }))

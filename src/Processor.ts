@@ -6,7 +6,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
-import type { Ack, Committed } from "./Commit.js"
+import type { Committed, WorkItem } from "./Commit.js"
 import type { Event } from "./Event.js"
 import type { Execution, WithContext } from "./Execution.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
@@ -119,7 +119,7 @@ export type TransitionFailure<E> = E | StepRejected | TransitionDied | ContextIn
  * @since 0.1.0
  * @category models
  */
-export type Verdict = "retry" | "fail" | Step
+export type FailureAction = "retry" | "fail" | Step
 
 /**
  * A policy for failing transitions: a verdict for all, or one for each failure. The execution is as it is stored. A policy that dies
@@ -131,7 +131,11 @@ export type Verdict = "retry" | "fail" | Step
 export type OnFailure<E = never, R = never> =
   | "retry"
   | "fail"
-  | ((error: TransitionFailure<E>, execution: Execution, event: Event) => Verdict | Effect.Effect<Verdict, never, R>)
+  | ((
+      error: TransitionFailure<E>,
+      execution: Execution,
+      event: Event
+    ) => FailureAction | Effect.Effect<FailureAction, never, R>)
 
 /**
  * A definition on contexts of a type.
@@ -147,7 +151,7 @@ export type OnFailure<E = never, R = never> =
  * @since 0.1.0
  * @category models
  */
-export interface Definition<A, I extends object, RS = never, E = never, R = never, RP = never> {
+export interface TypedTransition<A, I extends object, RS = never, E = never, R = never, RP = never> {
   readonly context: Schema.Schema<A, I, RS>
   readonly transition: Transition<E, R, A>
   readonly onExcessProperty?: "preserve" | "ignore" | "error"
@@ -160,7 +164,7 @@ export interface Definition<A, I extends object, RS = never, E = never, R = neve
  * @since 0.1.0
  * @category models
  */
-export interface PlainDefinition<E = never, R = never, RP = never> {
+export interface PlainTransition<E = never, R = never, RP = never> {
   readonly context?: never
   readonly transition: Transition<E, R>
   readonly onFailure?: OnFailure<E, RP>
@@ -173,14 +177,14 @@ export interface PlainDefinition<E = never, R = never, RP = never> {
  * @since 0.1.0
  * @category constructors
  */
-export const definition: {
+export const transition: {
   <A, I extends object, RS = never, E = never, R = never, RP = never>(
-    definition: Definition<A, I, RS, E, R, RP>
+    options: TypedTransition<A, I, RS, E, R, RP>
   ): Transition<TransitionFailure<E>, R | RS | NoInfer<RP>>
   <E = never, R = never, RP = never>(
-    definition: PlainDefinition<E, R, RP>
+    options: PlainTransition<E, R, RP>
   ): Transition<TransitionFailure<E>, R | NoInfer<RP>>
-} = typedContext.definition
+} = typedContext.transition
 
 /**
  * What became of an event: the execution advanced by a commit, or there was nothing to do, because the event is `processed` already, the
@@ -221,7 +225,7 @@ export interface Processor<E = never> {
   readonly process: (
     executionId: string,
     event: Event,
-    options?: { readonly ack?: Ack }
+    options?: { readonly ack?: WorkItem }
   ) => Effect.Effect<Processed, E | ProcessError>
 }
 
@@ -241,7 +245,7 @@ export interface Options<D, RP = never> {
 }
 
 /**
- * The context of definitions that all have one of the same type: see {@link Definition}. Without it they get it as it is stored.
+ * The context of definitions that all have one of the same type: see {@link TypedTransition}. Without it they get it as it is stored.
  *
  * @since 0.1.0
  * @category models

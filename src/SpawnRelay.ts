@@ -19,7 +19,7 @@ import * as captured from "./internal/telemetry/context.js"
 import * as verdict from "./internal/worker/failureDecision.js"
 import * as seqs from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
-import { Postponed, type Worker, type Options as WorkerOptions } from "./Worker.js"
+import { Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
 
 /**
  * The parent of a spawn is gone, and without it nothing says which definition the child follows.
@@ -68,7 +68,7 @@ export type MakeChild<E = never, R = never> = (
  * How children are created.
  *
  * - `child`: decides what a child is; by default {@link defaultChild}.
- * - the others: see `Worker.Options`.
+ * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
  * @category models
@@ -82,13 +82,13 @@ export interface Options<E = never, R = never> extends WorkerOptions {
  * already, the spawn is removed.
  *
  * A child that cannot be created is tried again as `retry` says and stops no other. The store remembers attempts and error over restarts.
- * After `maxAttempts` its spawn is a dead letter, and at once where `child` fails with `Worker.Refused` or `ParentNotFound`, or where the row
- * does not decode. `Worker.Postponed`, a parent that is suspended, and a store that is down do not count.
+ * After `maxAttempts` its spawn is a dead letter, and at once where `child` fails with `QueueWorker.Refused` or `ParentNotFound`, or where the row
+ * does not decode. `QueueWorker.Postponed`, a parent that is suspended, and a store that is down do not count.
  *
  * @since 0.1.0
  * @category models
  */
-export interface SpawnRelay extends Worker {}
+export interface SpawnRelay extends QueueWorker {}
 
 /**
  * @since 0.1.0

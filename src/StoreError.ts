@@ -8,7 +8,7 @@
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { Ack } from "./Commit.js"
+import { WorkItem } from "./Commit.js"
 
 /**
  * @since 0.1.0
@@ -118,7 +118,7 @@ export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/S
  * A stored row does not decode. `table` is the table's name without its prefix, `key` the row's key in it, `problem` what is wrong.
  * Other rows are not affected: listings and relays report the row and go on.
  *
- * `work` is there where the row is an outbox entry, a spawn or a timer: what `ExecutionStore.bury` takes to move it to the dead letters.
+ * `work` is there where the row is an outbox entry, a spawn or a timer: what `ExecutionStore.deadLetters.bury` takes to move it to the dead letters.
  *
  * @since 0.1.0
  * @category errors
@@ -128,7 +128,7 @@ export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/Sto
   table: Schema.String,
   key: Schema.String,
   problem: Schema.String,
-  work: Schema.optional(Ack),
+  work: Schema.optional(WorkItem),
   cause: Schema.optional(Schema.Defect)
 }) {
   /** @since 0.1.0 */

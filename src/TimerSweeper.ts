@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Ack, Timer } from "./Commit.js"
+import type { Timer, WorkItem } from "./Commit.js"
 import * as Event from "./Event.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import * as captured from "./internal/telemetry/context.js"
@@ -22,8 +22,8 @@ import { recorded } from "./internal/worker/onDeliveryFailure.js"
 import { sitOut } from "./internal/worker/storeOutage.js"
 import { dueMillis } from "./internal/worker/wakeup.js"
 import * as worker from "./internal/worker/worker.js"
+import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
 import type { StoreError } from "./StoreError.js"
-import type { Delivered, Delivery, Worker, Options as WorkerOptions } from "./Worker.js"
 
 /**
  * How timers are fired.
@@ -32,7 +32,7 @@ import type { Delivered, Delivery, Worker, Options as WorkerOptions } from "./Wo
  *   between the sweep's reading and the delivery: a delivery that must not fire it then asks the store's `isArmed`, as the processor does.
  * - `pollInterval`: how often to look for what other processes armed; by default 5 seconds, at most a day. Between these the sweeper sleeps
  *   until the next timer is due, and wakes when this process arms an earlier one.
- * - the others: see `Worker.Options`.
+ * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
  * @category models
@@ -46,8 +46,8 @@ export interface Options<E = never, R = never> extends WorkerOptions {
  * delivered, and only where it was not armed anew meanwhile. It also puts emits that were delayed into the outbox when they are due.
  *
  * A timer that fails holds back those of its own execution alone, and is tried again as `retry` says. The store remembers attempts and error
- * over restarts. After `maxAttempts` it is a dead letter, and at once where the delivery fails with `Worker.Refused` or
- * `Worker.TargetNotFound`, or where the row is no timer. `Worker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
+ * over restarts. After `maxAttempts` it is a dead letter, and at once where the delivery fails with `QueueWorker.Refused` or
+ * `QueueWorker.TargetNotFound`, or where the row is no timer. `QueueWorker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
  * count: the timer waits, and is tried at once when a commit of this process advances the execution.
  *
  * The id of a `Timeout` event is made of execution, path and time. A timer that fired and is armed anew for exactly the same time is
@@ -56,7 +56,7 @@ export interface Options<E = never, R = never> extends WorkerOptions {
  * @since 0.1.0
  * @category models
  */
-export interface TimerSweeper extends Worker {}
+export interface TimerSweeper extends QueueWorker {}
 
 /**
  * @since 0.1.0
@@ -133,7 +133,7 @@ const described = ({ executionId, fireAt, path }: Timer) => ({
 
 const idOf = ({ executionId, fireAt, path }: Timer): string => JSON.stringify([executionId, path, fireAt])
 
-const ackOf = ({ executionId, fireAt, path }: Timer): Ack => ({ _tag: "Timer", executionId, path, fireAt })
+const ackOf = ({ executionId, fireAt, path }: Timer): WorkItem => ({ _tag: "Timer", executionId, path, fireAt })
 
 const work = (timer: Timer, recorded: Work<Timer>["recorded"]): Work<Timer> => ({
   lane: timer.executionId,

@@ -17,10 +17,6 @@ export * as DeadLetter from "./DeadLetter.js"
 /**
  * @since 0.1.0
  */
-export * as Definition from "./Definition.js"
-/**
- * @since 0.1.0
- */
 export * as EncodedStore from "./EncodedStore.js"
 /**
  * @since 0.1.0
@@ -30,6 +26,10 @@ export * as Event from "./Event.js"
  * @since 0.1.0
  */
 export * as Execution from "./Execution.js"
+/**
+ * @since 0.1.0
+ */
+export * as ExecutionRuntime from "./ExecutionRuntime.js"
 /**
  * @since 0.1.0
  */
@@ -69,11 +69,15 @@ export * as ProcessorError from "./ProcessorError.js"
 /**
  * @since 0.1.0
  */
-export * as Retention from "./Retention.js"
+export * as PublishedDefinition from "./PublishedDefinition.js"
 /**
  * @since 0.1.0
  */
-export * as Runtime from "./Runtime.js"
+export * as QueueWorker from "./QueueWorker.js"
+/**
+ * @since 0.1.0
+ */
+export * as Retention from "./Retention.js"
 /**
  * @since 0.1.0
  */
@@ -106,7 +110,3 @@ export * as TimerSweeper from "./TimerSweeper.js"
  * @since 0.1.0
  */
 export * as TraceContext from "./TraceContext.js"
-/**
- * @since 0.1.0
- */
-export * as Worker from "./Worker.js"

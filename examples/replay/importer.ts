@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ExecutionStore } from "holdfast/ExecutionStore"
-import * as Runtime from "holdfast/Runtime"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import type { StoreRejected } from "holdfast/StoreError"
 import { type Log, rows } from "./log.js"
 import { child, definitions, ImporterState, importerId, newImporter, rowsEvent } from "./machine.js"
@@ -34,7 +34,7 @@ export interface Run {
  */
 export const replay = (log: Log, { batch, inactivity, progress }: Options) =>
   Effect.gen(function* () {
-    const runtime = yield* Runtime.Runtime
+    const runtime = yield* ExecutionRuntime.ExecutionRuntime
     const id = importerId(log.digest)
 
     yield* runtime.create(newImporter(log)).pipe(Effect.catchTag("AlreadyExists", () => Effect.void))
@@ -64,7 +64,7 @@ export const replay = (log: Log, { batch, inactivity, progress }: Options) =>
 
 // Many cases side by side: what is committed at the same moment shares one sync of the disk.
 const runtimeLayer = (inactivity: Duration.Duration) =>
-  Runtime.layer({ definitions: definitions(inactivity), child, concurrency: 64 })
+  ExecutionRuntime.layer({ definitions: definitions(inactivity), child, concurrency: 64 })
 
 const rowsSent = (id: string) =>
   Effect.gen(function* () {

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
-import type { Ack, Commit } from "../Commit.js"
+import type { Commit, WorkItem } from "../Commit.js"
 import type { Burial, DeadLetter, Failure } from "../DeadLetter.js"
 import * as Execution from "../Execution.js"
 import { type DeadLetterQuery, ExecutionStore, type ListQuery } from "../ExecutionStore.js"
@@ -248,7 +248,7 @@ export const makePlayer = (): Player => {
   const rank = (given: ReadonlyArray<number>): ReadonlyArray<number> => given.map((seq) => seqs.indexOf(seq))
   const pick = <A>(items: ReadonlyArray<A>, nth: number): A | undefined => items[nth % Math.max(1, items.length)]
 
-  const resolve = (ack: AckOf): Effect.Effect<Ack | undefined, StoreError, ExecutionStore> =>
+  const resolve = (ack: AckOf): Effect.Effect<WorkItem | undefined, StoreError, ExecutionStore> =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore
       switch (ack._tag) {
@@ -280,7 +280,7 @@ export const makePlayer = (): Player => {
   const deadLetter = (nth: number) =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore
-      return pick((yield* store.listDeadLetters()).entries, nth)?.id
+      return pick((yield* store.deadLetters.list()).entries, nth)?.id
     })
 
   const start = (id: string, base: Base): Effect.Effect<Execution.Execution, StoreError, ExecutionStore> =>
@@ -312,7 +312,7 @@ export const makePlayer = (): Player => {
         case "Enqueue":
           return number(yield* store.enqueue(operation.emits))
         case "Release": {
-          const released = yield* store.releaseDelayed(operation.now, operation.limit)
+          const released = yield* store.delayed.release(operation.now, operation.limit)
           const page = yield* store.pendingOutbox({ limit: 1000 })
           return { released, seqs: number(page.entries.map((entry) => entry.seq).filter((seq) => !seqs.includes(seq))) }
         }
@@ -332,18 +332,18 @@ export const makePlayer = (): Player => {
         }
         case "Fail": {
           const work = yield* resolve(operation.ack)
-          return work === undefined ? undefined : yield* store.recordFailure({ work, ...operation.failure })
+          return work === undefined ? undefined : yield* store.deadLetters.recordFailure({ work, ...operation.failure })
         }
         case "Bury": {
           const work = yield* resolve(operation.ack)
-          return work === undefined ? undefined : yield* store.bury(work, operation.why)
+          return work === undefined ? undefined : yield* store.deadLetters.bury(work, operation.why)
         }
         case "Redrive":
-          return yield* store.redrive((yield* deadLetter(operation.nth)) ?? 1)
+          return yield* store.deadLetters.redrive((yield* deadLetter(operation.nth)) ?? 1)
         case "Discard":
-          return yield* store.discard((yield* deadLetter(operation.nth)) ?? 1)
+          return yield* store.deadLetters.discard((yield* deadLetter(operation.nth)) ?? 1)
         case "DeadLetters": {
-          const { entries, next } = yield* store.listDeadLetters(operation.query)
+          const { entries, next } = yield* store.deadLetters.list(operation.query)
           return { entries: entries.map(nameless), next: Option.isSome(next) }
         }
         case "Trace":

@@ -533,8 +533,8 @@ for (const [name, open] of backends) {
       Effect.gen(function* () {
         const store = yield* open
         yield* store.save(execution("a", { status: "RUNNING", activePath: "Here", context: { n: 1 } }))
-        const causes: Array<Commit.Cause | undefined> = []
-        yield* store.listen(({ cause }) => causes.push(cause))
+        const causes: Array<Commit.Origin | undefined> = []
+        yield* store.listen(({ origin }) => causes.push(origin))
         const control = yield* controlOn(store)
         yield* TestClock.setTime(3000)
         yield* control.suspend("a")

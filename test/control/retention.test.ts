@@ -200,9 +200,12 @@ Support.onEach("Retention", (make) => {
           if (query?.parentId === undefined) limits.push(query?.limit)
           return store.listExecutions(query)
         },
-        pruneProcessed: (before, query) => {
-          limits.push(query?.limit)
-          return store.pruneProcessed(before, query)
+        ledger: {
+          ...store.ledger,
+          prune: (before, query) => {
+            limits.push(query?.limit)
+            return store.ledger.prune(before, query)
+          }
         }
       }
       const options = { finished: "1 hour", processed: "1 hour", batchSize: 10, pause: "1 second" } as const
@@ -370,13 +373,13 @@ describe("Retention", () => {
                 break
               }
               case "Mark":
-                yield* store.markProcessed
+                yield* store.ledger.mark
                 break
               case "Prune": {
                 let after: number | undefined
                 do {
                   const query = { limit: operation.limit, ...(after === undefined ? undefined : { after }) }
-                  after = Option.getOrUndefined((yield* store.pruneProcessed(now - operation.age, query)).next)
+                  after = Option.getOrUndefined((yield* store.ledger.prune(now - operation.age, query)).next)
                 } while (after !== undefined)
                 break
               }

@@ -38,7 +38,10 @@ describe("docs/operations.md", () => {
         yield* store.save(Execution.make({ id: "order-17", definitionId: "order", status: "RUNNING" }))
         const event = Event.make({ id: "e1", kind: "Paid" })
         const [seq = -1] = yield* store.enqueue([{ targetId: "order-18", event }])
-        yield* store.bury({ _tag: "Outbox", seq }, { reason: "no-target", attempts: 1, error: "there is none" })
+        yield* store.deadLetters.bury(
+          { _tag: "Outbox", seq },
+          { reason: "no-target", attempts: 1, error: "there is none" }
+        )
       })
     )
     const viteNode = join(root, "node_modules", ".bin", "vite-node")

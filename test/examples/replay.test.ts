@@ -61,7 +61,7 @@ const expectEnd = (log: Log, of = { totals: expected, executions }) =>
     expect(yield* verify(log)).toBe(of.executions)
     expect((yield* store.pendingOutbox()).entries).toEqual([])
     expect((yield* store.pendingSpawns()).entries).toEqual([])
-    expect(yield* store.nextTimer).toEqual(Option.none())
+    expect(yield* store.timers.next).toEqual(Option.none())
   })
 
 /** A new file, and the store on it: each use opens it anew. */

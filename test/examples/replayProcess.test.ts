@@ -89,7 +89,7 @@ describe("the replay as a process", () => {
       )
       expect((yield* store.pendingOutbox()).entries).toEqual([])
       expect((yield* store.pendingSpawns()).entries).toEqual([])
-      expect(yield* store.nextTimer).toEqual(Option.none())
+      expect(yield* store.timers.next).toEqual(Option.none())
       return executions.map(({ activePath, context, id, parentId, status }) => ({
         activePath,
         context,

@@ -233,7 +233,7 @@ describe("a double for a server", () => {
       yield* store.commit(order, { timers: [{ _tag: "Schedule", path: "p", fireAt }] })
       const timer = { executionId: "order-1", path: "p", fireAt }
       assert.deepStrictEqual((yield* store.dueTimers(fireAt)).entries, [timer])
-      assert.isTrue(yield* store.isArmed(timer))
+      assert.isTrue(yield* store.timers.isArmed(timer))
       assert.isTrue(yield* store.deleteTimer(timer))
     })
   )

@@ -16,18 +16,19 @@ it.effect("dead letters and failures pass through JSON", () =>
       spawns: [{ childId: "c", rootPath: "Root", context: { n: [1, null] } }],
       timers: [Commit.scheduleTimer("p", 1790000060.1234567)]
     })
-    const works: ReadonlyArray<Commit.Ack> = [
+    const works: ReadonlyArray<Commit.WorkItem> = [
       { _tag: "Outbox", seq: seqs[0] ?? 0 },
       { _tag: "Spawn", seq: 1 },
       { _tag: "Timer", executionId: "a", path: "p", fireAt: 1790000060.1234567 }
     ]
-    for (const work of works) yield* store.recordFailure({ work, attempts: 3, error: "no answer", retryAt: 7.5 })
+    for (const work of works)
+      yield* store.deadLetters.recordFailure({ work, attempts: 3, error: "no answer", retryAt: 7.5 })
     const { failures } = yield* store.pendingOutbox()
     const Failures = Schema.parseJson(Schema.Array(DeadLetter.Failure))
     assert.lengthOf(failures, 1)
     assert.deepStrictEqual(yield* Schema.decode(Failures)(yield* Schema.encode(Failures)(failures)), failures)
-    for (const work of works) yield* store.bury(work, { reason: "no-target", attempts: 4, error: "nobody" })
-    const { entries } = yield* store.listDeadLetters()
+    for (const work of works) yield* store.deadLetters.bury(work, { reason: "no-target", attempts: 4, error: "nobody" })
+    const { entries } = yield* store.deadLetters.list()
     assert.deepStrictEqual(
       entries.map(({ _tag, row }) => [_tag, row._tag]),
       [

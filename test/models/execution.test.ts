@@ -6,8 +6,8 @@ import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as Execution from "holdfast/Execution"
 import * as Generators from "holdfast/testing/Generators"
+import * as validate from "../../src/internal/codec/validate.js"
 import { encodeCommit } from "../../src/internal/store/encodeCommit.js"
-import * as validate from "../../src/internal/store/validate.js"
 
 const decode = Schema.decodeUnknownEither(Execution.ExecutionFromText)
 const encode = Schema.encodeEither(Execution.ExecutionFromText)

@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import type { Execution } from "holdfast/Execution"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as Step from "holdfast/Step"
 import { StoreUnavailable } from "holdfast/StoreError"
 import * as Support from "../support/workers.js"
@@ -71,7 +71,7 @@ onEach("A failing transition", (make) => {
       })
     )
 
-  const ack: Commit.Ack = { _tag: "Outbox", seq: 1 }
+  const ack: Commit.WorkItem = { _tag: "Outbox", seq: 1 }
 
   for (const [what, transition, tag, text] of failures) {
     it.effect(`that ${what} writes nothing by default, and fails with ${tag}`, () =>
@@ -209,10 +209,10 @@ onEach("A failing transition", (make) => {
   it.effect("may have a policy of its definition's own that needs services", () =>
     on((store) =>
       Effect.gen(function* () {
-        class Desk extends Context.Tag("test/Desk")<Desk, Processor.Verdict>() {}
+        class Desk extends Context.Tag("test/Desk")<Desk, Processor.FailureAction>() {}
         const { process } = yield* Processor.make({
           definitions: {
-            recorder: Processor.definition({
+            recorder: Processor.transition({
               context: Schema.Struct({ qty: Schema.Number }),
               transition: () => Effect.fail(declined),
               onFailure: () => Desk
@@ -315,7 +315,7 @@ onEach("A failing transition", (make) => {
     on((store) =>
       Effect.gen(function* () {
         const own = (onFailure: Processor.OnFailure<Declined | Processor.ContextInvalid>) =>
-          Processor.definition({ context: Schema.Struct({}), transition: () => Effect.fail(declined), onFailure })
+          Processor.transition({ context: Schema.Struct({}), transition: () => Effect.fail(declined), onFailure })
         const failing = yield* Processor.make({ definitions: { recorder: own("fail") } })
         const retrying = yield* Processor.make({ definitions: { recorder: own("retry") }, onFailure: "fail" })
         yield* store.save(execution("b"))
@@ -330,7 +330,7 @@ onEach("A failing transition", (make) => {
   it.effect("has a policy of its own without a type for its contexts too", () =>
     on((store) =>
       Effect.gen(function* () {
-        const recorder = Processor.definition({
+        const recorder = Processor.transition({
           transition: (execution) =>
             execution.context["qty"] === 1 ? Effect.fail(declined) : Effect.succeed({ execution }),
           onFailure: (error) => (error._tag === "Declined" ? "fail" : "retry")
@@ -346,7 +346,7 @@ onEach("A failing transition", (make) => {
     on((store) =>
       Effect.gen(function* () {
         const runs = yield* Ref.make(0)
-        const runtime = yield* Runtime.make({
+        const runtime = yield* ExecutionRuntime.make({
           definitions: {
             recorder: () => Effect.fail(declined),
             recovering: (execution, event) =>

@@ -8,9 +8,9 @@ import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as SpawnRelay from "holdfast/SpawnRelay"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
@@ -25,7 +25,7 @@ type Store = ExecutionStore.ExecutionStore
 const Work = Schema.Struct({ price: Schema.Number })
 
 /** Is done at its start, with what its work costs, or fails by an outcome where that is too much. */
-const worker = Processor.definition({
+const worker = Processor.transition({
   context: Work,
   transition: (execution, event) =>
     Effect.map(Step.make(execution, event), (step) => {
@@ -96,7 +96,7 @@ onEach("A built step", (make) => {
         assert.deepStrictEqual(Object.keys(stored.children), ["a:k:0"])
         assert.deepStrictEqual(stored.invokeSeq, { k: 1 })
         assert.deepStrictEqual(yield* pendingIds(store), ["now"])
-        assert.deepStrictEqual(yield* store.nextDelayed, Option.some(3700.5))
+        assert.deepStrictEqual(yield* store.delayed.next, Option.some(3700.5))
         assert.deepStrictEqual(yield* armed(store), [["a", "kept", 160.5]])
         assert.deepStrictEqual((yield* store.pendingSpawns()).entries, [
           { seq: 1, parentId: "a", childId: "a:k:0", rootPath: "k", context: { n: 1 } }
@@ -122,7 +122,7 @@ onEach("A built step", (make) => {
   it.effect("spawns children of another definition, which finish, are joined and tell what they cost", () =>
     on((store) =>
       Effect.gen(function* () {
-        const runtime = yield* Runtime.make({ definitions: { crew, worker } })
+        const runtime = yield* ExecutionRuntime.make({ definitions: { crew, worker } })
         const prices = [1, 2, 500, 4]
         yield* runtime.start(execution("p", { definitionId: "crew", context: { prices }, priority: 3 }))
         yield* driven(runtime.idle)
@@ -173,7 +173,7 @@ onEach("A built step", (make) => {
             const joined = Step.join(step)
             return Step.isJoined(joined) ? joined.pipe(Step.finish("success")) : joined
           })
-        const runtime = yield* Runtime.make({ definitions: { checkout } })
+        const runtime = yield* ExecutionRuntime.make({ definitions: { checkout } })
         yield* runtime.start(execution("p", { definitionId: "checkout" }))
         yield* driven(runtime.idle)
         assert.strictEqual((yield* load(store, "p")).status, "DONE")
@@ -188,7 +188,7 @@ onEach("A built step", (make) => {
   it.effect("delivers a delayed event and fires a timer in their time, and not before", () =>
     on((store) =>
       Effect.gen(function* () {
-        const runtime = yield* Runtime.make({
+        const runtime = yield* ExecutionRuntime.make({
           definitions: {
             recorder: (execution, event) =>
               event.kind === "Start"

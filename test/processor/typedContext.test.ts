@@ -2,10 +2,10 @@ import { assert, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type { JsonObject } from "holdfast/Json"
 import * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as Step from "holdfast/Step"
 import * as Support from "../support/workers.js"
 
@@ -43,7 +43,7 @@ onEach("A typed context", (make) => {
       Effect.gen(function* () {
         const { process } = yield* Processor.make({
           definitions: {
-            order: Processor.definition({
+            order: Processor.transition({
               context: Plain,
               transition: (execution, event) =>
                 Effect.map(Step.make(execution, event), (step) => {
@@ -82,7 +82,7 @@ onEach("A typed context", (make) => {
       Effect.gen(function* () {
         const { process } = yield* Processor.make({
           definitions: {
-            order: Processor.definition({
+            order: Processor.transition({
               context: Order,
               transition: (execution) =>
                 Effect.succeed({
@@ -154,7 +154,7 @@ onEach("A typed context", (make) => {
           let runs = 0
           const { process } = yield* Processor.make({
             definitions: {
-              order: Processor.definition({
+              order: Processor.transition({
                 context: Plain,
                 transition: (execution) => {
                   runs++
@@ -193,12 +193,12 @@ onEach("A typed context", (make) => {
         )
         const { process } = yield* Processor.make({
           definitions: {
-            order: Processor.definition({
+            order: Processor.transition({
               context: Plain,
               transition: (execution) =>
                 Effect.succeed({ execution: { ...execution, context: { ...execution.context, qty: 1.5 } } })
             }),
-            tags: Processor.definition({
+            tags: Processor.transition({
               context: Tags,
               transition: (execution) => Effect.succeed({ execution: { ...execution, context: { tags: ["x"] } } })
             })
@@ -218,7 +218,7 @@ onEach("A typed context", (make) => {
 
   const more = { ...stored, note: { by: "harel" }, lines: [{ sku: "a", price: "1.5", weight: 7 }] }
   const withPolicy = (onExcessProperty?: "preserve" | "ignore" | "error") =>
-    Processor.definition({
+    Processor.transition({
       context: Plain,
       ...(onExcessProperty === undefined ? undefined : { onExcessProperty }),
       transition: (execution) =>
@@ -231,7 +231,7 @@ onEach("A typed context", (make) => {
         const { process } = yield* Processor.make({
           definitions: {
             order: withPolicy(),
-            anew: Processor.definition({
+            anew: Processor.transition({
               context: Plain,
               transition: (execution) => {
                 const { due, lines } = execution.context
@@ -267,7 +267,7 @@ onEach("A typed context", (make) => {
       Effect.gen(function* () {
         const { process } = yield* Processor.make({
           definitions: {
-            order: Processor.definition({
+            order: Processor.transition({
               context: Plain,
               transition: (execution, event) =>
                 Effect.map(Step.make(execution, event), (step) =>
@@ -307,7 +307,7 @@ onEach("A typed context", (make) => {
         })
         const { process } = yield* Processor.make({
           definitions: {
-            order: Processor.definition({
+            order: Processor.transition({
               context: Schema.Struct({ secret: Sealed }),
               transition: (execution) =>
                 Effect.succeed({ execution: { ...execution, context: { secret: `${execution.context.secret}y` } } })
@@ -323,7 +323,7 @@ onEach("A typed context", (make) => {
   it.effect("works in a runtime, whose failure names the execution", () =>
     on({ qty: "two" }, (store) =>
       Effect.gen(function* () {
-        const runtime = yield* Runtime.make({ definitions: { order: withPolicy() } })
+        const runtime = yield* ExecutionRuntime.make({ definitions: { order: withPolicy() } })
         yield* runtime.start(execution("b", { definitionId: "order", context: stored }))
         yield* driven(runtime.idle)
         assert.strictEqual((yield* load(store, "b")).context["qty"], 3)

@@ -104,7 +104,7 @@ const prepare = (store: Store) =>
   Effect.gen(function* () {
     const first = yield* store.commit(order("a"), everything("first"))
     const [seq = 0] = yield* store.enqueue([emit("given up")])
-    yield* store.bury({ _tag: "Outbox", seq }, why)
+    yield* store.deadLetters.bury({ _tag: "Outbox", seq }, why)
     yield* store.save(yield* store.save(order("b")))
     return first.execution
   })
@@ -148,15 +148,17 @@ const methods: ReadonlyArray<Method> = [
   { name: "deleteTimer of none", run: (store) => store.deleteTimer({ executionId: "a", path: "q", fireAt: 1 }) },
   {
     name: "recordFailure",
-    run: (store) => store.recordFailure({ work: { _tag: "Outbox", seq: 1 }, attempts: 1, error: "no", retryAt: 5 })
+    run: (store) =>
+      store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: 1 }, attempts: 1, error: "no", retryAt: 5 })
   },
-  { name: "bury", run: (store) => store.bury({ _tag: "Outbox", seq: 1 }, why) },
+  { name: "bury", run: (store) => store.deadLetters.bury({ _tag: "Outbox", seq: 1 }, why) },
   {
     name: "bury of a timer",
-    run: (store) => store.bury({ _tag: "Timer", executionId: "a", path: "first-path", fireAt: 1790000060 }, why)
+    run: (store) =>
+      store.deadLetters.bury({ _tag: "Timer", executionId: "a", path: "first-path", fireAt: 1790000060 }, why)
   },
-  { name: "redrive", run: (store) => store.redrive(1), reads: true },
-  { name: "discard", run: (store) => store.discard(1) },
+  { name: "redrive", run: (store) => store.deadLetters.redrive(1), reads: true },
+  { name: "discard", run: (store) => store.deadLetters.discard(1) },
   { name: "appendTrace", run: (store) => store.appendTrace("a", step("e")) },
   { name: "purge", run: (store) => store.purge("a", 1) },
   { name: "purge of another version", run: (store) => store.purge("a", 2) },

@@ -11,10 +11,10 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
 import type { Status } from "holdfast/Execution"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as SqlStore from "holdfast/SqlStore"
 import { StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as Client from "../support/sqlClient.js"
@@ -24,11 +24,11 @@ const { armed, driven, event, eventually, execution, load, note, pendingIds, rec
 
 type Store = ExecutionStore.ExecutionStore
 
-const runtimeOn = <D extends Processor.Definitions>(store: Store, options: Runtime.Options<D>) =>
-  Effect.provideService(Runtime.make(options), ExecutionStore.ExecutionStore, store)
+const runtimeOn = <D extends Processor.Definitions>(store: Store, options: ExecutionRuntime.Options<D>) =>
+  Effect.provideService(ExecutionRuntime.make(options), ExecutionStore.ExecutionStore, store)
 
 /** What the stream gives from now on; the stream runs when this has. */
-const collecting = (runtime: Runtime.Runtime, count: number) =>
+const collecting = (runtime: ExecutionRuntime.ExecutionRuntime, count: number) =>
   Effect.zipLeft(
     Effect.fork(Effect.map(Stream.runCollect(Stream.take(runtime.commits, count)), Chunk.toReadonlyArray)),
     TestClock.adjust(0)
@@ -40,17 +40,17 @@ const seldom = { pollInterval: "1 day", timerInterval: "1 day", statsInterval: "
 const diskFull = (executionId: string) =>
   new StoreRejected({ operation: "commit", executionId, reason: "disk-full", detail: "the disk is full" })
 
-const readiness = (runtime: Runtime.Runtime) =>
+const readiness = (runtime: ExecutionRuntime.ExecutionRuntime) =>
   Effect.map(runtime.health, ({ live, problems, ready }) => ({ live, problems, ready }))
 
 const well = { live: true, problems: [], ready: true }
 
-const letters = (runtime: Runtime.Runtime) =>
+const letters = (runtime: ExecutionRuntime.ExecutionRuntime) =>
   Effect.map(runtime.deadLetters.list(), ({ entries }) =>
     entries.map(({ executionId, reason }) => [executionId, reason])
   )
 
-Support.onEach("Runtime.commits", (make) => {
+Support.onEach("ExecutionRuntime.commits", (make) => {
   it.scoped("tells who went from where to where, by which event or command", () =>
     Effect.gen(function* () {
       const store = yield* make
@@ -138,7 +138,7 @@ Support.onEach("Runtime.commits", (make) => {
       yield* TestClock.adjust(0)
       yield* runtime.create(execution("b"))
       yield* Scope.close(scope, Exit.void)
-      const ids = (commits: Chunk.Chunk<Runtime.CommitRecord>) =>
+      const ids = (commits: Chunk.Chunk<ExecutionRuntime.CommitRecord>) =>
         Chunk.toReadonlyArray(commits).map(({ executionId }) => executionId)
       assert.deepStrictEqual(ids(yield* Fiber.join(all)), ["a", "b"])
       assert.deepStrictEqual(ids(yield* Fiber.join(some)), ["b"])
@@ -147,7 +147,7 @@ Support.onEach("Runtime.commits", (make) => {
   )
 })
 
-Support.onEach("Runtime.health", (make) => {
+Support.onEach("ExecutionRuntime.health", (make) => {
   it.scoped("is live and ready when all is well, and says how much there is to do", () =>
     Effect.gen(function* () {
       const store = yield* make
@@ -573,13 +573,13 @@ Support.onEach("Runtime", (make) => {
       const [one, two] = yield* Effect.all([
         sharing("one"),
         Effect.provideService(
-          Runtime.make({ definitions: { recorder }, leases: { holder: "two", count: 8 } }),
+          ExecutionRuntime.make({ definitions: { recorder }, leases: { holder: "two", count: 8 } }),
           ExecutionStore.ExecutionStore,
           counting
         )
       ])
       yield* TestClock.adjust("1 minute")
-      const shards = (runtime: Runtime.Runtime) =>
+      const shards = (runtime: ExecutionRuntime.ExecutionRuntime) =>
         Effect.map(runtime.health, ({ shards }) => Option.map(shards, ({ members, owned }) => [members, owned.length]))
       yield* eventually(shards(one), Option.some([2, 4]))
       yield* eventually(shards(two), Option.some([2, 4]))
@@ -597,7 +597,7 @@ Support.onEach("Runtime", (make) => {
       const store = yield* make
       const refused = new StoreRejected({ operation: "renewLeases", reason: "auth", detail: "wrong password" })
       const runtime = yield* runtimeOn(
-        { ...store, renewLeases: () => Effect.fail(refused) },
+        { ...store, leases: { ...store.leases, renew: () => Effect.fail(refused) } },
         { definitions: { recorder }, leases: true }
       )
       assert.strictEqual(yield* Effect.flip(runtime.awaitFatal), refused)
@@ -610,7 +610,7 @@ Support.onEach("Runtime", (make) => {
     Effect.gen(function* () {
       const store = yield* make
       const runtime = yield* runtimeOn(
-        { ...store, markProcessed: Effect.die("a bug") },
+        { ...store, ledger: { ...store.ledger, mark: Effect.die("a bug") } },
         { definitions: { recorder }, retention: { processed: "1 day" } }
       )
       assert.deepStrictEqual(yield* Effect.exit(runtime.awaitFatal), Exit.die("a bug"))
@@ -701,7 +701,7 @@ describe("Runtime on a disk that is full", () => {
   )
 })
 
-describe("Runtime.commits", () => {
+describe("ExecutionRuntime.commits", () => {
   it.scoped("costs nothing where nobody reads it", () =>
     Effect.gen(function* () {
       const store = yield* MemoryStore.make()

@@ -13,10 +13,10 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { StoreCorrupt, StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as Temp from "../support/temp.js"
@@ -26,8 +26,8 @@ const { armed, deaf, driven, event, eventually, execution, load, note, pendingId
 
 type Store = ExecutionStore.ExecutionStore
 
-const runtimeOn = <D extends Processor.Definitions>(store: Store, options: Runtime.Options<D>) =>
-  Effect.provideService(Runtime.make(options), ExecutionStore.ExecutionStore, store)
+const runtimeOn = <D extends Processor.Definitions>(store: Store, options: ExecutionRuntime.Options<D>) =>
+  Effect.provideService(ExecutionRuntime.make(options), ExecutionStore.ExecutionStore, store)
 
 /** A place for a store, which can be opened again and again, as after a crash. */
 const backends: ReadonlyArray<
@@ -91,7 +91,7 @@ for (const [name, place] of backends) {
         const store = yield* Effect.flatten(place)
         const runtime = yield* runtimeOn(deaf(store), { definitions: { recorder } })
         yield* runtime.create(execution("a"), { timers: [Commit.scheduleTimer("t", 100)] })
-        const error = new Runtime.AlreadyExists({ executionId: "a" })
+        const error = new ExecutionRuntime.AlreadyExists({ executionId: "a" })
         const rival = { ...execution("a"), version: 7 }
         Support.assertError(yield* Effect.flip(runtime.create(rival)), error)
         Support.assertError(yield* Effect.flip(runtime.start(execution("a"))), error)
@@ -381,7 +381,7 @@ describe("Runtime", () => {
       const out: Array<string> = []
       let down = true
       const runtime = yield* Effect.provideService(
-        Runtime.make({
+        ExecutionRuntime.make({
           definitions: { recorder },
           deliverExternal: (entry) =>
             Effect.suspend(() => (down ? Effect.fail("down") : Effect.sync(() => void out.push(entry.event.id))))
@@ -454,7 +454,7 @@ describe("Runtime", () => {
     Effect.gen(function* () {
       const store = yield* MemoryStore.make()
       const runtime = yield* Effect.provideService(
-        Runtime.make({
+        ExecutionRuntime.make({
           definitions: { recorder, family },
           child: (spawn, parent) =>
             Effect.succeed(
@@ -618,22 +618,25 @@ describe("Runtime", () => {
   it.scoped("takes definitions with failures and services of their own, as a layer", () => {
     class Price extends Context.Tag("test/Price")<Price, number>() {}
     class Stock extends Context.Tag("test/Stock")<Stock, Array<string>>() {}
-    const live: Layer.Layer<Runtime.Runtime, StoreRejected, ExecutionStore.ExecutionStore | Price | Stock> =
-      Runtime.layer({
-        definitions: {
-          priced: (execution, cause) =>
-            Effect.gen(function* () {
-              if (cause.kind === "Refuse") return yield* new Declined({ why: "refused" })
-              return { execution: { ...note(execution, cause), context: { price: yield* Price } } }
-            }),
-          recorder,
-          failing: () => Effect.fail("just text" as const)
-        },
-        deliverExternal: (entry) => Effect.map(Stock, (stock) => void stock.push(entry.event.id))
-      })
+    const live: Layer.Layer<
+      ExecutionRuntime.ExecutionRuntime,
+      StoreRejected,
+      ExecutionStore.ExecutionStore | Price | Stock
+    > = ExecutionRuntime.layer({
+      definitions: {
+        priced: (execution, cause) =>
+          Effect.gen(function* () {
+            if (cause.kind === "Refuse") return yield* new Declined({ why: "refused" })
+            return { execution: { ...note(execution, cause), context: { price: yield* Price } } }
+          }),
+        recorder,
+        failing: () => Effect.fail("just text" as const)
+      },
+      deliverExternal: (entry) => Effect.map(Stock, (stock) => void stock.push(entry.event.id))
+    })
     const stock: Array<string> = []
     return Effect.gen(function* () {
-      const runtime = yield* Runtime.Runtime
+      const runtime = yield* ExecutionRuntime.ExecutionRuntime
       const store = yield* ExecutionStore.ExecutionStore
       yield* runtime.start(execution("a", { definitionId: "priced" }))
       yield* runtime.send(null, event("x"))
@@ -663,11 +666,11 @@ describe("Runtime", () => {
         dueTimers: (...args) => Effect.withSpan(store.dueTimers(...args), "poll")
       })
     )
-    const live = Runtime.layer({ definitions: { recorder } }).pipe(
+    const live = ExecutionRuntime.layer({ definitions: { recorder } }).pipe(
       Layer.provideMerge(Layer.effect(ExecutionStore.ExecutionStore, traced))
     )
     return Effect.gen(function* () {
-      const runtime = yield* Runtime.Runtime
+      const runtime = yield* ExecutionRuntime.ExecutionRuntime
       yield* runtime.start(execution("a"))
       yield* runtime.idle
       yield* TestClock.adjust("20 seconds")

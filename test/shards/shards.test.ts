@@ -202,7 +202,7 @@ Support.onEach("Shards", (make) => {
       yield* a.stop
       assert.deepStrictEqual(a.owned(), [])
       assert.lengthOf(a.changes.at(-1)?.lost ?? [], 16)
-      const pool = yield* store.leases("shards/32")
+      const pool = yield* store.leases.load("shards/32")
       assert.deepStrictEqual(
         pool.members.map((member) => member.holder),
         ["b"]
@@ -476,7 +476,10 @@ describe("Shards", () => {
       let hangs = false
       const hanging: ExecutionStore.ExecutionStore = {
         ...store,
-        leases: (pool) => Effect.suspend(() => (hangs ? Effect.never : store.leases(pool)))
+        leases: {
+          ...store.leases,
+          load: (pool) => Effect.suspend(() => (hangs ? Effect.never : store.leases.load(pool)))
+        }
       }
       const process = yield* start(hanging, { holder: "a" })
       yield* settle
@@ -550,7 +553,7 @@ describe("Shards", () => {
         assert.isTrue(shards.owns("a"))
         assert.match(shards.holder, /^[0-9a-f]{32}$/)
       }).pipe(Effect.provide(layer))
-      assert.deepStrictEqual((yield* store.leases("shards/32")).members, [])
+      assert.deepStrictEqual((yield* store.leases.load("shards/32")).members, [])
     })
   )
 

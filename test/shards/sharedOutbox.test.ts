@@ -76,7 +76,7 @@ describe("two processes on one SQLite file", () => {
         yield* check(store, [...a, ...b])
         // both had their part of it, and gave back what they held
         assert.isAtLeast(Math.min(a.length, b.length), events / 4)
-        const pool = yield* store.leases("shards/32")
+        const pool = yield* store.leases.load("shards/32")
         assert.deepStrictEqual(pool.members, [])
         assert.deepStrictEqual(new Set(pool.leases.map((lease) => lease.holder)), new Set([null]))
       }),

@@ -43,18 +43,18 @@ const make = Effect.gen(function* () {
     spawns: [{ childId: "dead-child", rootPath: "", context: {} }],
     timers: [Commit.scheduleTimer("dead", 60)]
   })
-  yield* store.recordFailure({ work: { _tag: "Outbox", seq: 1 }, ...failure })
+  yield* store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: 1 }, ...failure })
   for (const work of [
     { _tag: "Spawn", seq: 2 },
     { ...timer, path: "dead" },
     { _tag: "Outbox", seq: 2 }
   ] as const) {
-    assert.isTrue(yield* store.bury(work, why))
+    assert.isTrue(yield* store.deadLetters.bury(work, why))
   }
   yield* store.enqueue([5, 6, 7].map((dueAt) => ({ ...emit(`due-${dueAt}`), dueAt })))
   for (const holder of ["h", "i"])
-    yield* store.renewLeases({ pool: "p", holder, ttl: 1, claim: [`${holder}1`, `${holder}2`] })
-  const beat = (yield* store.leases("p")).members[1]?.beat ?? ""
+    yield* store.leases.renew({ pool: "p", holder, ttl: 1, claim: [`${holder}1`, `${holder}2`] })
+  const beat = (yield* store.leases.load("p")).members[1]?.beat ?? ""
   return { driver, store, stale: begun.execution, b, beat }
 })
 
@@ -93,12 +93,12 @@ const writes: ReadonlyArray<
   ["commit that emits only after a delay", ({ b, store }) => store.commit(...step(b, "x", { emits: [later] }))],
   ["enqueue after a delay", ({ store }) => store.enqueue([later, later])],
   ["enqueue at once and after a delay", ({ store }) => store.enqueue([later, emit("x-1"), emit("x-2")])],
-  ["releaseDelayed", ({ store }) => store.releaseDelayed(100, 2)],
-  ["releaseDelayed where none is due", ({ store }) => store.releaseDelayed(1)],
+  ["releaseDelayed", ({ store }) => store.delayed.release(100, 2)],
+  ["releaseDelayed where none is due", ({ store }) => store.delayed.release(1)],
   [
     "renewLeases",
     ({ beat, store }) =>
-      store.renewLeases({
+      store.leases.renew({
         pool: "p",
         holder: "h",
         ttl: 2,
@@ -107,22 +107,25 @@ const writes: ReadonlyArray<
         claim: ["h1", "i1", "new"]
       })
   ],
-  ["leaveLeases", ({ store }) => store.leaveLeases("p", "h")],
+  ["leaveLeases", ({ store }) => store.leases.leave("p", "h")],
   ["ackOutbox", ({ store }) => store.ackOutbox(1)],
   ["ackSpawn", ({ store }) => store.ackSpawn(1)],
   ["deleteTimer", ({ store }) => store.deleteTimer({ executionId: "b", path: "begun", fireAt: 60 })],
   ["deleteTimer of another time", ({ store }) => store.deleteTimer({ executionId: "b", path: "begun", fireAt: 61 })],
-  ["recordFailure", ({ store }) => store.recordFailure({ work: { _tag: "Outbox", seq: 1 }, ...failure, attempts: 3 })],
-  ["recordFailure of a timer", ({ store }) => store.recordFailure({ work: timer, ...failure })],
-  ["bury of an event", ({ store }) => store.bury({ _tag: "Outbox", seq: 1 }, why)],
-  ["bury of a spawn", ({ store }) => store.bury({ _tag: "Spawn", seq: 1 }, why)],
-  ["bury of a timer", ({ store }) => store.bury(timer, why)],
-  ["bury of what is gone", ({ store }) => store.bury({ _tag: "Outbox", seq: 99 }, why)],
-  ["redrive of a spawn", ({ store }) => store.redrive(1)],
-  ["redrive of a timer", ({ store }) => store.redrive(2)],
-  ["redrive of an event", ({ store }) => store.redrive(3)],
-  ["discard", ({ store }) => store.discard(2)],
-  ["discard of none", ({ store }) => store.discard(99)],
+  [
+    "recordFailure",
+    ({ store }) => store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: 1 }, ...failure, attempts: 3 })
+  ],
+  ["recordFailure of a timer", ({ store }) => store.deadLetters.recordFailure({ work: timer, ...failure })],
+  ["bury of an event", ({ store }) => store.deadLetters.bury({ _tag: "Outbox", seq: 1 }, why)],
+  ["bury of a spawn", ({ store }) => store.deadLetters.bury({ _tag: "Spawn", seq: 1 }, why)],
+  ["bury of a timer", ({ store }) => store.deadLetters.bury(timer, why)],
+  ["bury of what is gone", ({ store }) => store.deadLetters.bury({ _tag: "Outbox", seq: 99 }, why)],
+  ["redrive of a spawn", ({ store }) => store.deadLetters.redrive(1)],
+  ["redrive of a timer", ({ store }) => store.deadLetters.redrive(2)],
+  ["redrive of an event", ({ store }) => store.deadLetters.redrive(3)],
+  ["discard", ({ store }) => store.deadLetters.discard(2)],
+  ["discard of none", ({ store }) => store.deadLetters.discard(99)],
   ["appendTrace", ({ store }) => store.appendTrace("b", trace)],
   ["purge", ({ store }) => store.purge("b", 2)],
   ["purge of another version", ({ store }) => store.purge("b", 1)],

@@ -59,15 +59,15 @@ for (const [name, driver] of Drivers.all) {
               [[{ _tag: "Timer", ...timer }, problem]]
             )
             const work = { _tag: "Timer", ...timer } as const
-            assert.isTrue(yield* store.bury(work, why))
+            assert.isTrue(yield* store.deadLetters.bury(work, why))
             assert.deepStrictEqual(yield* rows(database, timers), before)
-            assert.isFalse(yield* store.bury(work, why))
-            const [letter] = (yield* store.listDeadLetters()).entries
+            assert.isFalse(yield* store.deadLetters.bury(work, why))
+            const [letter] = (yield* store.deadLetters.list()).entries
             assert.deepInclude(letter, { _tag: "Timer", work, row: Option.none(), ...why })
             assert.include(letter?.text, fireAt === "'soon'" ? '"soon"' : "X'")
-            assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+            assert.isTrue(yield* store.deadLetters.redrive(letter?.id ?? 0))
             assert.deepStrictEqual(yield* rows(database, timers), inserted)
-            assert.deepStrictEqual((yield* store.listDeadLetters()).entries, [])
+            assert.deepStrictEqual((yield* store.deadLetters.list()).entries, [])
           })
       )
     }
@@ -84,9 +84,9 @@ for (const [name, driver] of Drivers.all) {
         const outbox = "SELECT quote(target_id), quote(event) FROM harel_outbox"
         const spawns = "SELECT quote(parent_id), quote(child_id), quote(root_path), quote(context) FROM harel_spawns"
         const before = [yield* rows(database, outbox), yield* rows(database, spawns)]
-        yield* store.bury({ _tag: "Outbox", seq: 1 }, why)
-        yield* store.bury({ _tag: "Spawn", seq: 1 }, why)
-        const { corrupt, entries } = yield* store.listDeadLetters()
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: 1 }, why)
+        yield* store.deadLetters.bury({ _tag: "Spawn", seq: 1 }, why)
+        const { corrupt, entries } = yield* store.deadLetters.list()
         assert.deepStrictEqual(corrupt, [])
         assert.deepStrictEqual(
           entries.map(({ executionId, row, text }) => [executionId, Option.isNone<unknown>(row), JSON.parse(text)]),
@@ -95,7 +95,7 @@ for (const [name, driver] of Drivers.all) {
             ["X'FF'", true, { seq: 1, parent_id: "X'FF'", child_id: "X'00'", root_path: "X''", context: "X'7B7D'" }]
           ]
         )
-        for (const { id } of entries) assert.isTrue(yield* store.redrive(id))
+        for (const { id } of entries) assert.isTrue(yield* store.deadLetters.redrive(id))
         assert.deepStrictEqual([yield* rows(database, outbox), yield* rows(database, spawns)], before)
       })
     )
@@ -106,12 +106,12 @@ for (const [name, driver] of Drivers.all) {
         const store = yield* SqlDriver.make(database)
         const event = Event.make({ id: "e", kind: "K" })
         for (const seq of yield* store.enqueue([1, 2, 3].map(() => ({ targetId: "a", event })))) {
-          yield* store.bury({ _tag: "Outbox", seq }, why)
+          yield* store.deadLetters.bury({ _tag: "Outbox", seq }, why)
         }
         yield* run(database, "UPDATE harel_holdfast_dead_letters SET kind = 'Letter' WHERE id = 2")
         for (const limit of [1, 2, 3]) {
-          const first = yield* store.listDeadLetters({ limit })
-          const second = yield* store.listDeadLetters({ after: Option.getOrElse(first.next, () => 3) })
+          const first = yield* store.deadLetters.list({ limit })
+          const second = yield* store.deadLetters.list({ after: Option.getOrElse(first.next, () => 3) })
           assert.deepStrictEqual(
             [...first.entries, ...second.entries].map(({ id }) => id),
             [1, 3]
@@ -120,8 +120,8 @@ for (const [name, driver] of Drivers.all) {
           assert.deepInclude(corrupt, { _tag: "StoreCorrupt", table: "holdfast_dead_letters", key: "2" })
           assert.include(corrupt?.problem, "kind: expected one of Outbox, Spawn, Timer")
         }
-        assert.isFalse(yield* store.redrive(2))
-        assert.isTrue(yield* store.discard(2))
+        assert.isFalse(yield* store.deadLetters.redrive(2))
+        assert.isTrue(yield* store.deadLetters.discard(2))
       })
     )
 
@@ -149,10 +149,15 @@ for (const [name, driver] of Drivers.all) {
             spawns: [{ childId: "c", rootPath: "", context: {} }],
             timers: [Commit.scheduleTimer("p", 10), Commit.scheduleTimer("q", 10)]
           })
-          yield* Effect.forEach(seqs, (seq) => store.recordFailure({ work: { _tag: "Outbox", seq }, ...failure }))
-          yield* store.recordFailure({ work: { _tag: "Spawn", seq: 1 }, ...failure })
+          yield* Effect.forEach(seqs, (seq) =>
+            store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq }, ...failure })
+          )
+          yield* store.deadLetters.recordFailure({ work: { _tag: "Spawn", seq: 1 }, ...failure })
           for (const path of ["p", "q"]) {
-            yield* store.recordFailure({ work: { _tag: "Timer", executionId: "a", path, fireAt: 10 }, ...failure })
+            yield* store.deadLetters.recordFailure({
+              work: { _tag: "Timer", executionId: "a", path, fireAt: 10 },
+              ...failure
+            })
           }
           const results = yield* run(database, ...statements)
           assert.deepStrictEqual(
@@ -174,11 +179,11 @@ for (const [name, driver] of Drivers.all) {
         yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
         const event = Event.make({ id: "e", kind: "K" })
         for (const seq of yield* store.enqueue(["a", "b"].map((targetId) => ({ targetId, event })))) {
-          yield* store.bury({ _tag: "Outbox", seq }, why)
+          yield* store.deadLetters.bury({ _tag: "Outbox", seq }, why)
         }
         const [result] = yield* run(database, "DELETE FROM harel_executions WHERE id = 'a' AND version = 1")
         assert.strictEqual(result?.changes, 1)
-        const { entries } = yield* store.listDeadLetters()
+        const { entries } = yield* store.deadLetters.list()
         assert.deepStrictEqual(
           entries.map(({ executionId }) => executionId),
           ["b"]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { EncodedCommit } from "holdfast/ExecutionStore"
+import type { EncodedCommit } from "holdfast/EncodedStore"
 import * as Generators from "holdfast/testing/Generators"
 import { makePlan, seqsOf, splitDouble } from "../../src/internal/sql/commitPlan.js"
 import { makeSql } from "../../src/internal/sql/statements.js"

@@ -68,7 +68,7 @@ for (const [name, driver] of Drivers.all) {
             ["p", 1790000060.1234567]
           ]
         )
-        assert.isTrue(yield* store.isSpawning("a:child"))
+        assert.isTrue(yield* store.spawns.isPending("a:child"))
         assert.isTrue(yield* store.isProcessed("a", "start"))
         assert.lengthOf((yield* store.readTrace("a")).entries, 1)
 
@@ -92,8 +92,11 @@ for (const [name, driver] of Drivers.all) {
         const store = yield* SqlDriver.make(database)
         const a = Option.getOrThrow(yield* store.load("a"))
         const failure = { attempts: 3, error: "no answer", retryAt: 100 }
-        yield* store.recordFailure({ work: { _tag: "Outbox", seq: 2 }, ...failure })
-        yield* store.recordFailure({ work: { _tag: "Timer", executionId: "a", path: "q", fireAt: 20 }, ...failure })
+        yield* store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: 2 }, ...failure })
+        yield* store.deadLetters.recordFailure({
+          work: { _tag: "Timer", executionId: "a", path: "q", fireAt: 20 },
+          ...failure
+        })
         assert.lengthOf((yield* store.pendingOutbox()).failures, 1)
         const { seqs } = yield* store.commit(a, {
           emits: [{ targetId: "b", event: Event.make({ id: "e4", kind: "Happened" }) }],
@@ -102,9 +105,11 @@ for (const [name, driver] of Drivers.all) {
         assert.deepStrictEqual(seqs, [4])
         const stats = yield* store.stats
         assert.deepStrictEqual([stats.outbox.failing, stats.timers.failing], [0, 1])
-        assert.isTrue(yield* store.bury({ _tag: "Outbox", seq: 3 }, { reason: "attempts", attempts: 20, error: "" }))
-        const [letter] = (yield* store.listDeadLetters()).entries
-        assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+        assert.isTrue(
+          yield* store.deadLetters.bury({ _tag: "Outbox", seq: 3 }, { reason: "attempts", attempts: 20, error: "" })
+        )
+        const [letter] = (yield* store.deadLetters.list()).entries
+        assert.isTrue(yield* store.deadLetters.redrive(letter?.id ?? 0))
         assert.deepStrictEqual(
           (yield* store.pendingOutbox()).entries.map((entry) => entry.event.id),
           ["e4", "e3"]

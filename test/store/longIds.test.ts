@@ -4,9 +4,9 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
 import * as Support from "../support/workers.js"
 
 const longest = (character: string) => character.repeat(1024)
@@ -30,7 +30,7 @@ Support.onEach("the longest ids", (make) => {
       const store = yield* make
       const id = longest("x")
       const runtime = yield* Effect.provideService(
-        Runtime.make({ definitions: { recorder: definition } }),
+        ExecutionRuntime.make({ definitions: { recorder: definition } }),
         ExecutionStore.ExecutionStore,
         store
       )
@@ -41,8 +41,8 @@ Support.onEach("the longest ids", (make) => {
         Event.timeoutId(id, longest("p"), 12.345678901234567)
       ])
       assert.deepStrictEqual(Support.seen(yield* Support.load(store, longest("c"))), [`start:${longest("c")}`])
-      assert.deepStrictEqual(yield* store.nextTimer, Option.none())
-      assert.deepStrictEqual((yield* store.listDeadLetters()).entries, [])
+      assert.deepStrictEqual(yield* store.timers.next, Option.none())
+      assert.deepStrictEqual((yield* store.deadLetters.list()).entries, [])
     })
   )
 })

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import type { OutboxEntry } from "holdfast/Commit"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as OutboxRelay from "holdfast/OutboxRelay"
-import type { Delivered, Delivery } from "holdfast/Worker"
+import type { Delivered, Delivery } from "holdfast/QueueWorker"
 import { event } from "./workers.js"
 
 export const relayOn = <E, R>(store: ExecutionStore.ExecutionStore, options: OutboxRelay.Options<E, R>) =>

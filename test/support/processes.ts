@@ -22,10 +22,12 @@ export const breakable = (store: ExecutionStore.ExecutionStore) => {
   return {
     store: {
       ...store,
-      leases: (pool: string) => unlessBroken("leases", store.leases(pool)),
-      renewLeases: (renewal: Parameters<typeof store.renewLeases>[0]) =>
-        unlessBroken("renewLeases", store.renewLeases(renewal)),
-      leaveLeases: (pool: string, holder: string) => unlessBroken("leaveLeases", store.leaveLeases(pool, holder))
+      leases: {
+        load: (pool: string) => unlessBroken("leases", store.leases.load(pool)),
+        renew: (renewal: Parameters<typeof store.leases.renew>[0]) =>
+          unlessBroken("renewLeases", store.leases.renew(renewal)),
+        leave: (pool: string, holder: string) => unlessBroken("leaveLeases", store.leases.leave(pool, holder))
+      }
     } satisfies ExecutionStore.ExecutionStore,
     breaks: (why: (operation: string) => StoreError = outage) =>
       Effect.sync(() => {

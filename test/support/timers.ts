@@ -5,8 +5,8 @@ import type * as Event from "holdfast/Event"
 import type { Execution } from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Processor from "holdfast/Processor"
+import type { Delivered } from "holdfast/QueueWorker"
 import * as TimerSweeper from "holdfast/TimerSweeper"
-import type { Delivered } from "holdfast/Worker"
 import { execution } from "./workers.js"
 
 export const sweeperOn = <E, R>(store: ExecutionStore.ExecutionStore, options: TimerSweeper.Options<E, R>) =>

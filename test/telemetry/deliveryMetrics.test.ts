@@ -7,9 +7,9 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Metrics from "holdfast/Metrics"
 import * as OutboxRelay from "holdfast/OutboxRelay"
 import * as Processor from "holdfast/Processor"
+import * as QueueWorker from "holdfast/QueueWorker"
 import * as SpawnRelay from "holdfast/SpawnRelay"
 import * as TimerSweeper from "holdfast/TimerSweeper"
-import * as Worker from "holdfast/Worker"
 import { counted, gauged, isolated, measured } from "../support/metrics.js"
 import * as Support from "../support/workers.js"
 import { deaf, event, execution, note, recorder } from "../support/workers.js"
@@ -35,9 +35,9 @@ Support.onEach("the metrics of workers", (makeStore) => {
       const failures: Record<string, ReadonlyArray<unknown>> = {
         retried: ["no"],
         dead: ["no", "no", "no"],
-        postponed: [new Worker.Postponed({ reason: "not now" })],
-        dropped: [new Worker.TargetNotFound({ targetId: "dropped" })],
-        refused: [new Worker.Refused({ reason: "never" })]
+        postponed: [new QueueWorker.Postponed({ reason: "not now" })],
+        dropped: [new QueueWorker.TargetNotFound({ targetId: "dropped" })],
+        refused: [new QueueWorker.Refused({ reason: "never" })]
       }
       yield* provided(
         store,
@@ -163,7 +163,7 @@ Support.onEach("the metrics of workers", (makeStore) => {
       yield* provided(
         store,
         OutboxRelay.make({
-          deliver: () => new Worker.Refused({ reason: "never" })
+          deliver: () => new QueueWorker.Refused({ reason: "never" })
         })
       )
       yield* store.enqueue([{ targetId: "a", event: event("e1") }])

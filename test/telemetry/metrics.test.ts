@@ -46,9 +46,9 @@ for (const [name, makeStore] of [
         const store = yield* makeStore
         const [first = 0, second = 0] = yield* store.enqueue([emit("e1"), emit("e2")])
         const why = { attempts: 1, error: "no" }
-        yield* store.bury({ _tag: "Outbox", seq: first }, { reason: "attempts", ...why })
-        yield* store.bury({ _tag: "Outbox", seq: second }, { reason: "rejected", ...why })
-        yield* store.bury({ _tag: "Outbox", seq: first }, { reason: "attempts", ...why })
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: first }, { reason: "attempts", ...why })
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: second }, { reason: "rejected", ...why })
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: first }, { reason: "attempts", ...why })
         assert.strictEqual(yield* counted(Metrics.deadLetters, { work: "Outbox", reason: "attempts" }), 1)
         assert.strictEqual(yield* counted(Metrics.deadLetters, { work: "Outbox", reason: "rejected" }), 1)
       }).pipe(isolated)

@@ -44,8 +44,13 @@ for (const [name, makeStore] of [
         })
         const { entries } = yield* store.pendingOutbox()
         const [first = 0, second = 0, third = 0] = entries.map((entry) => entry.seq)
-        yield* store.recordFailure({ work: { _tag: "Outbox", seq: first }, attempts: 1, error: "no", retryAt: 99 })
-        yield* store.bury({ _tag: "Outbox", seq: third }, { reason: "attempts", attempts: 1, error: "no" })
+        yield* store.deadLetters.recordFailure({
+          work: { _tag: "Outbox", seq: first },
+          attempts: 1,
+          error: "no",
+          retryAt: 99
+        })
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: third }, { reason: "attempts", attempts: 1, error: "no" })
         yield* TestClock.adjust("15 seconds")
         const waiting = { outbox: 2, spawns: 1, timers: 1, failing: 1, outboxAge: 15, timerAge: 5, deadLetters: 1 }
         assert.deepStrictEqual(yield* seen, waiting)
@@ -63,7 +68,7 @@ for (const [name, makeStore] of [
         const store = yield* makeStore
         yield* store.enqueue([{ targetId: "b", event: event("e1"), dueAt: 100 }])
         yield* TestClock.adjust("130 seconds")
-        yield* store.releaseDelayed(130)
+        yield* store.delayed.release(130)
         yield* Effect.provideService(Telemetry.sample, ExecutionStore.ExecutionStore, store)
         assert.strictEqual((yield* seen).outboxAge, 30)
       }).pipe(isolated)

@@ -2,12 +2,12 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as OutboxRelay from "holdfast/OutboxRelay"
 import type * as Processor from "holdfast/Processor"
-import * as Runtime from "holdfast/Runtime"
+import * as QueueWorker from "holdfast/QueueWorker"
 import * as TimerSweeper from "holdfast/TimerSweeper"
-import * as Worker from "holdfast/Worker"
 import * as Direct from "../support/rqlite/direct.js"
 import * as DirectStore from "../support/rqlite/directStore.js"
 import * as Tracing from "../support/tracing.js"
@@ -19,8 +19,8 @@ const provided = <A, E, R>(store: ExecutionStore.ExecutionStore, effect: Effect.
 
 const runtimeOn = <D extends Processor.Definitions>(
   store: ExecutionStore.ExecutionStore,
-  options: Runtime.Options<D>
-) => provided(store, Runtime.make(options))
+  options: ExecutionRuntime.Options<D>
+) => provided(store, ExecutionRuntime.make(options))
 
 /** Sends each `first` on as `second` to itself. */
 const echo: Processor.Transition = (execution, cause) =>
@@ -92,16 +92,17 @@ Support.onEach("spans", (makeStore) => {
       yield* provided(
         store,
         OutboxRelay.make({
-          deliver: () => (broken ? Effect.fail(new Worker.Refused({ reason: "not yet" })) : Effect.succeed("Delivered"))
+          deliver: () =>
+            broken ? Effect.fail(new QueueWorker.Refused({ reason: "not yet" })) : Effect.succeed("Delivered")
         })
       )
       yield* provided(store, TimerSweeper.make({ deliver: () => Effect.succeed("Delivered") }))
       yield* store.enqueue([{ targetId: "a", event: event("e1"), dueAt: 60 }]).pipe(Effect.withSpan("request"))
       yield* TestClock.adjust("2 minutes")
-      const { entries } = yield* store.listDeadLetters()
+      const { entries } = yield* store.deadLetters.list()
       assert.strictEqual(entries.length, 1)
       broken = false
-      yield* Effect.forEach(entries, ({ id }) => store.redrive(id))
+      yield* Effect.forEach(entries, ({ id }) => store.deadLetters.redrive(id))
       yield* TestClock.adjust("1 second")
 
       const [enqueue] = tracing.named("ExecutionStore.enqueue")

@@ -56,11 +56,14 @@ Support.onEach("An emit that is delayed", (makeStore) => {
       yield* sweeperOn(
         {
           ...store,
-          releaseDelayed: (now, limit = 0) =>
-            Effect.suspend(() => {
-              limits.push(limit)
-              return store.releaseDelayed(now, limit)
-            })
+          delayed: {
+            ...store.delayed,
+            release: (now, limit = 0) =>
+              Effect.suspend(() => {
+                limits.push(limit)
+                return store.delayed.release(now, limit)
+              })
+          }
         },
         {
           pageSize: 20,

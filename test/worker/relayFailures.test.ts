@@ -8,8 +8,8 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type { Failure } from "holdfast/DeadLetter"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
+import { type Delivered, Postponed, Refused } from "holdfast/QueueWorker"
 import { StoreRejected, StoreUnavailable } from "holdfast/StoreError"
-import { type Delivered, Postponed, Refused } from "holdfast/Worker"
 import { fill, recording, relayOn } from "../support/outbox.js"
 import * as Support from "../support/workers.js"
 
@@ -17,7 +17,7 @@ const { pendingIds } = Support
 
 const everySecond = Schedule.spaced("1 second")
 
-const letters = (store: ExecutionStore) => Effect.map(store.listDeadLetters(), (page) => page.entries)
+const letters = (store: ExecutionStore) => Effect.map(store.deadLetters.list(), (page) => page.entries)
 
 const failures = (store: ExecutionStore) => Effect.map(store.pendingOutbox(), (page) => page.failures)
 
@@ -162,13 +162,13 @@ Support.onEach("A failing delivery", (makeStore) => {
       const relay = yield* relayOn(store, { deliver, retry: everySecond, maxAttempts: 2 })
       yield* TestClock.adjust("1 second")
       const [first] = yield* letters(store)
-      assert.isTrue(yield* store.redrive(first?.id ?? 0))
+      assert.isTrue(yield* store.deadLetters.redrive(first?.id ?? 0))
       yield* relay.awaitQuiet
       yield* TestClock.adjust("1 second")
       const [second] = yield* letters(store)
       assert.deepInclude(second, { reason: "attempts", attempts: 2, diedAt: 2 })
       poison.clear()
-      assert.isTrue(yield* store.redrive(second?.id ?? 0))
+      assert.isTrue(yield* store.deadLetters.redrive(second?.id ?? 0))
       yield* relay.awaitQuiet
       assert.deepStrictEqual(delivered, ["a:0"])
       assert.deepStrictEqual(yield* letters(store), [])
@@ -310,7 +310,10 @@ Support.onEach("A failing delivery", (makeStore) => {
       const poison = new Set<string | null>(["a"])
       const { deliver, delivered } = recording(poison)
       const refused = new StoreRejected({ operation: "recordFailure", reason: "sql", detail: "read-only" })
-      const relay = yield* relayOn({ ...store, recordFailure: () => Effect.fail(refused) }, { deliver })
+      const relay = yield* relayOn(
+        { ...store, deadLetters: { ...store.deadLetters, recordFailure: () => Effect.fail(refused) } },
+        { deliver }
+      )
       yield* relay.awaitQuiet
       assert.strictEqual(logs.lines.filter((line) => line.includes("read-only")).length, 1)
       poison.clear()

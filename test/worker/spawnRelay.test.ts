@@ -137,7 +137,7 @@ Support.onEach("SpawnRelay", (makeStore) => {
       const relay = yield* relayOn(orphaned)
       yield* relay.awaitQuiet
       assert.deepStrictEqual(yield* pendingChildren(store), [])
-      const [letter] = (yield* store.listDeadLetters()).entries
+      const [letter] = (yield* store.deadLetters.list()).entries
       assert.deepInclude(letter, { _tag: "Spawn", executionId: "p", reason: "rejected", attempts: 1 })
       assert.include(letter?.error, 'has no parent "p"')
       const knowing = yield* relayOn(orphaned, {
@@ -146,7 +146,7 @@ Support.onEach("SpawnRelay", (makeStore) => {
       })
       yield* knowing.awaitQuiet
       yield* relay.pause
-      assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+      assert.isTrue(yield* store.deadLetters.redrive(letter?.id ?? 0))
       yield* knowing.awaitQuiet
       assert.deepStrictEqual((yield* load(store, "p:1")).context, { orphan: true })
     })
@@ -165,7 +165,7 @@ Support.onEach("SpawnRelay", (makeStore) => {
       yield* store.save({ ...suspended, status: "RUNNING" })
       yield* relay.awaitQuiet
       assert.deepStrictEqual(yield* pendingChildren(store), [])
-      assert.deepStrictEqual((yield* store.listDeadLetters()).entries, [])
+      assert.deepStrictEqual((yield* store.deadLetters.list()).entries, [])
     })
   )
 
@@ -192,10 +192,10 @@ Support.onEach("SpawnRelay", (makeStore) => {
       assert.deepStrictEqual(yield* store.idsWithPrefix(""), ["p", "p:good", "q", "q:1"])
       assert.strictEqual((yield* store.pendingSpawns()).failures[0]?.attempts, 2)
       yield* run("1 second")
-      const [letter] = (yield* store.listDeadLetters({ kind: "Spawn" })).entries
+      const [letter] = (yield* store.deadLetters.list({ kind: "Spawn" })).entries
       assert.deepInclude(letter, { executionId: "p", reason: "attempts", attempts: 3, error: "poison" })
       broken = false
-      yield* store.redrive(letter?.id ?? 0)
+      yield* store.deadLetters.redrive(letter?.id ?? 0)
       yield* run(0)
       assert.isTrue(Option.isSome(yield* store.load("p:bad")))
     })

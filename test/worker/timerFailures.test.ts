@@ -8,8 +8,8 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
+import { type Delivered, Postponed, Refused, TargetNotFound } from "holdfast/QueueWorker"
 import * as SqliteStore from "holdfast/SqliteStore"
-import { type Delivered, Postponed, Refused, TargetNotFound } from "holdfast/Worker"
 import { relayOn } from "../support/outbox.js"
 import { rawStores } from "../support/rawStores.js"
 import * as temp from "../support/temp.js"
@@ -18,7 +18,7 @@ import * as Support from "../support/workers.js"
 
 const { armed, event, execution, load, note, recorder, seen } = Support
 
-const letters = (store: ExecutionStore) => Effect.map(store.listDeadLetters(), (page) => page.entries)
+const letters = (store: ExecutionStore) => Effect.map(store.deadLetters.list(), (page) => page.entries)
 
 const far = 2 ** 40
 
@@ -92,7 +92,7 @@ Support.onEach("A timer that fails", (makeStore) => {
       yield* TestClock.adjust("2 seconds")
       const [letter] = yield* letters(store)
       broken = false
-      assert.isTrue(yield* store.redrive(letter?.id ?? 0))
+      assert.isTrue(yield* store.deadLetters.redrive(letter?.id ?? 0))
       yield* sweeper.awaitQuiet
       assert.deepStrictEqual(
         events.map(({ id }) => id),

@@ -4,15 +4,15 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Processor from "holdfast/Processor"
+import { type Delivered, TargetNotFound } from "holdfast/QueueWorker"
 import * as SpawnRelay from "holdfast/SpawnRelay"
-import { type Delivered, TargetNotFound } from "holdfast/Worker"
 import { fill, recording, relayOn } from "../support/outbox.js"
 import { rawStores } from "../support/rawStores.js"
 import * as Support from "../support/workers.js"
 
 const { event, execution, load, pendingIds, seen } = Support
 
-const letters = (store: ExecutionStore.ExecutionStore) => Effect.map(store.listDeadLetters(), (page) => page.entries)
+const letters = (store: ExecutionStore.ExecutionStore) => Effect.map(store.deadLetters.list(), (page) => page.entries)
 
 /** Delivers through a processor, as a runtime does. */
 const processing = (store: ExecutionStore.ExecutionStore) =>
@@ -49,7 +49,7 @@ Support.onEach("An event for a target that does not exist", (makeStore) => {
       const [letter] = yield* letters(store)
       assert.include(letter?.error, 'there is no execution "gone"')
       yield* store.save(execution("gone"))
-      yield* store.redrive(letter?.id ?? 0)
+      yield* store.deadLetters.redrive(letter?.id ?? 0)
       yield* relay.awaitQuiet
       assert.deepStrictEqual(seen(yield* load(store, "gone")), ["gone:0"])
     })
@@ -161,15 +161,18 @@ Support.onEach("An event for a target that does not exist", (makeStore) => {
         yield* store.commit(execution("p"), { spawns: [spawn("p:1")] })
         const late: ExecutionStore.ExecutionStore = {
           ...store,
-          isSpawning: (id) =>
-            Effect.zipRight(
-              Effect.catchTag(
-                store.commit(execution("p:1"), { ack: { _tag: "Spawn", seq: 1 } }),
-                "StoreConflict",
-                () => Effect.void
-              ),
-              store.isSpawning(id)
-            )
+          spawns: {
+            ...store.spawns,
+            isPending: (id) =>
+              Effect.zipRight(
+                Effect.catchTag(
+                  store.commit(execution("p:1"), { ack: { _tag: "Spawn", seq: 1 } }),
+                  "StoreConflict",
+                  () => Effect.void
+                ),
+                store.spawns.isPending(id)
+              )
+          }
         }
         const relay = yield* relayOn(late, { deliver })
         yield* store.enqueue([{ targetId: "p:1", event: event("hello") }])
@@ -211,7 +214,7 @@ for (const { make, name } of rawStores) {
         assert.include(Option.getOrThrow(lastError).message, 'outbox "4"')
         assert.strictEqual((yield* store.stats).outbox.count, 0)
         // one that is redriven as it is, is one again
-        yield* store.redrive(dead[0]?.id ?? 0)
+        yield* store.deadLetters.redrive(dead[0]?.id ?? 0)
         yield* relay.awaitQuiet
         assert.deepStrictEqual(
           (yield* letters(store)).map(({ reason }) => reason),

@@ -8,7 +8,7 @@ import * as TestClock from "effect/TestClock"
 import type { OutboxEntry } from "holdfast/Commit"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
-import type { Delivered, Options, Worker } from "holdfast/Worker"
+import type { Delivered, Options, QueueWorker } from "holdfast/QueueWorker"
 import * as pollInterval from "../../src/internal/worker/pollInterval.js"
 import * as seqPages from "../../src/internal/worker/seqPages.js"
 import * as worker from "../../src/internal/worker/worker.js"
@@ -96,7 +96,7 @@ describe("Very many lanes that fail", () => {
         const delivered: Array<string> = []
         let most = 0
         const options: Options = { pageSize: 4, retry: Schedule.spaced("1 second") }
-        const relay: Worker = yield* Effect.provideService(
+        const relay: QueueWorker = yield* Effect.provideService(
           worker.make<OutboxEntry>({
             module: "test",
             settings: options,
@@ -249,7 +249,7 @@ Support.onEach("Many timers due at the same moment", (makeStore, name) => {
         let firings = 0
         let largest = 0
         let backlog = 0
-        const sweeper: Worker = yield* timers.sweeperOn(
+        const sweeper: QueueWorker = yield* timers.sweeperOn(
           {
             ...store,
             dueTimers: (now, query) =>

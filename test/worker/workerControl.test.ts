@@ -9,8 +9,8 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as ExecutionStore from "holdfast/ExecutionStore"
+import { type Delivered, Postponed } from "holdfast/QueueWorker"
 import * as Shards from "holdfast/Shards"
-import { type Delivered, Postponed } from "holdfast/Worker"
 import { fill, recording, relayOn } from "../support/outbox.js"
 import * as Support from "../support/workers.js"
 
@@ -273,8 +273,11 @@ Support.onEach("A worker with a part of the lanes", (makeStore) => {
       let alive = true
       const dying: ExecutionStore.ExecutionStore = {
         ...deaf(store),
-        renewLeases: (renewal) => (alive ? store.renewLeases(renewal) : Effect.never),
-        leaveLeases: (...args) => (alive ? store.leaveLeases(...args) : Effect.void)
+        leases: {
+          ...store.leases,
+          renew: (renewal) => (alive ? store.leases.renew(renewal) : Effect.never),
+          leave: (...args) => (alive ? store.leases.leave(...args) : Effect.void)
+        }
       }
       const scope = yield* Scope.make()
       const shards = yield* Effect.provideService(Shards.make({ ttl }), ExecutionStore.ExecutionStore, dying).pipe(

@@ -1,5 +1,5 @@
 import * as Either from "effect/Either"
-import type { Ack, OutboxEntry, SpawnEntry } from "../../Commit.js"
+import type { OutboxEntry, SpawnEntry, WorkItem } from "../../Commit.js"
 import type { Execution } from "../../Execution.js"
 import { StoreCorrupt } from "../../StoreError.js"
 import { emitted } from "./event.js"
@@ -11,7 +11,7 @@ export interface Place {
   readonly operation: string
   readonly table: string
   readonly key: string
-  readonly work?: Ack
+  readonly work?: WorkItem
 }
 
 /** Decodes one stored row; what is thrown or refused on the way becomes the error that names the row. */

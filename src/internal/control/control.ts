@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Commit, commandedBy, type TraceStep, traceStep } from "../../Commit.js"
+import { type Commit, originOfCommand, type TraceStep, traceStep } from "../../Commit.js"
 import type { CancelOptions, Control, Options } from "../../Control.js"
 import { ChildrenLive, type Command, type ControlConflict, NoSuchExecution, WrongStatus } from "../../ControlError.js"
 import * as Event from "../../Event.js"
@@ -126,7 +126,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
           const change = yield* decide(before)
           if (change === undefined) return false
           const trace = step(command, before, change, (yield* Clock.currentTimeMillis) / 1000)
-          yield* store.commit(change.execution, { ...change.commit, trace, cause: commandedBy(before, command) })
+          yield* store.commit(change.execution, { ...change.commit, trace, origin: originOfCommand(before, command) })
           progress.changed.add(executionId)
           return true
         })
@@ -182,7 +182,7 @@ export const make = (options: Options = {}): Effect.Effect<Control, never, Execu
       )
 
     const dropSpawns = (executionId: string) =>
-      Effect.flatMap(store.isSpawnParent(executionId), (any) => (any ? store.dropSpawns(executionId) : Effect.void))
+      Effect.flatMap(store.spawns.isParent(executionId), (any) => (any ? store.spawns.drop(executionId) : Effect.void))
 
     const terminateOther = (progress: Progress, command: Command, executionId: string) =>
       Effect.zipRight(

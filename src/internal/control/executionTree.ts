@@ -74,7 +74,7 @@ export interface PendingSpawn {
 export const pendingSpawns = (store: ExecutionStore, parentId: string) =>
   Effect.gen(function* () {
     const spawns: Array<PendingSpawn> = []
-    if (!(yield* store.isSpawnParent(parentId))) return spawns
+    if (!(yield* store.spawns.isParent(parentId))) return spawns
     let after: number | undefined
     do {
       const page = yield* store.pendingSpawns({ limit: maxPage, ...(after === undefined ? undefined : { after }) })

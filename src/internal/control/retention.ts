@@ -27,11 +27,11 @@ const settingsOf = (store: ExecutionStore, { batchSize = 500, pause = "100 milli
 /** Marks where the ledger ends now, and removes what was before a mark that is old enough. */
 const pruneProcessed = ({ batchSize, rest, store }: Settings, age: Duration.Duration, removed: (n: number) => void) =>
   Effect.gen(function* () {
-    yield* store.markProcessed
+    yield* store.ledger.mark
     const before = (yield* seconds) - Duration.toSeconds(age)
     let after: number | undefined
     do {
-      const page = yield* store.pruneProcessed(before, {
+      const page = yield* store.ledger.prune(before, {
         limit: batchSize,
         ...(after === undefined ? undefined : { after })
       })

@@ -1,9 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
-import type { Ack } from "../../Commit.js"
+import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
-import type { Encoded, EncodedDeadLetter } from "../../ExecutionStore.js"
+import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
 import type { Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
@@ -19,7 +19,7 @@ export const make = (
 ): Pick<Encoded, "isSpawning" | "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"> => {
   const { deadLetters, due, outbox, spawns } = tables
 
-  const isThere = (work: Ack): boolean => {
+  const isThere = (work: WorkItem): boolean => {
     switch (work._tag) {
       case "Outbox":
         return outbox.get(work.seq) !== undefined
@@ -36,7 +36,7 @@ export const make = (
     tables.setFailure(failure)
   }
 
-  const remove = (work: Ack): Stored | undefined => {
+  const remove = (work: WorkItem): Stored | undefined => {
     switch (work._tag) {
       case "Outbox": {
         const row = tables.removeOutbox(work.seq)
@@ -64,7 +64,7 @@ export const make = (
     }
   }
 
-  const bury = (work: Ack, why: Burial & { readonly diedAt: number }): boolean => {
+  const bury = (work: WorkItem, why: Burial & { readonly diedAt: number }): boolean => {
     const row = remove(work)
     if (row !== undefined) tables.addDeadLetter({ ...row, broken: false, ...why })
     return row !== undefined

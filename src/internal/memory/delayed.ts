@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
-import type { Encoded, EncodedDelayed } from "../../ExecutionStore.js"
+import type { Encoded, EncodedDelayed } from "../../EncodedStore.js"
 import { Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 

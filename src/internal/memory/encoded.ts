@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
-import type { Definition } from "../../Definition.js"
-import type { CommitOutcome, Encoded, EncodedCommit, Failed } from "../../ExecutionStore.js"
+import type { CommitOutcome, Encoded, EncodedCommit, Failed } from "../../EncodedStore.js"
+import type { PublishedDefinition } from "../../PublishedDefinition.js"
 import * as memoryDeadLetters from "./deadLetters.js"
 import * as memoryDelayed from "./delayed.js"
 import * as memoryLeases from "./leases.js"
@@ -84,7 +84,7 @@ export const make = (tables: Tables, traceMax: number): Encoded => {
 
   const isProcessed = (id: string, eventId: string): boolean => ledger.has(id, eventId)
 
-  const loadDefinition = (definitionId: string, version: number | undefined): Definition | undefined => {
+  const loadDefinition = (definitionId: string, version: number | undefined): PublishedDefinition | undefined => {
     const versions = definitions.get(definitionId)
     return version === undefined ? Array.from(versions?.from() ?? []).at(-1) : versions?.get(version)
   }

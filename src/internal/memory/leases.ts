@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import type { Encoded, EncodedRenewal } from "../../ExecutionStore.js"
+import type { Encoded, EncodedRenewal } from "../../EncodedStore.js"
 import type { Lease, Member } from "../../Lease.js"
 
 interface Pool {

@@ -1,9 +1,9 @@
 import * as Either from "effect/Either"
 import * as Order from "effect/Order"
-import type { Ack, Timer } from "../../Commit.js"
+import type { Timer, WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
-import type { Definition } from "../../Definition.js"
-import type { EncodedDeadLetter } from "../../ExecutionStore.js"
+import type { EncodedDeadLetter } from "../../EncodedStore.js"
+import type { PublishedDefinition } from "../../PublishedDefinition.js"
 import { summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
@@ -48,7 +48,7 @@ const timerOrder: Order.Order<Timer> = Order.combineAll([
 const sign = (n: number): -1 | 0 | 1 => (n < 0 ? -1 : n > 0 ? 1 : 0)
 
 /** Names work: one name for each row, so a timer's time does not count. */
-const nameOf = (work: Ack): string =>
+const nameOf = (work: WorkItem): string =>
   JSON.stringify(work._tag === "Timer" ? [work._tag, work.executionId, work.path] : [work._tag, work.seq])
 
 const bySeq = <Row extends { readonly seq: number }>() => new Ordered<number, Row>((row) => row.seq, Order.number)
@@ -65,7 +65,7 @@ export class Tables {
   readonly ledger = new Ledger()
   readonly due = new Ordered<Timer, Timer>((timer) => timer, timerOrder)
   readonly traces = new Map<string, ReadonlyArray<TraceRow>>()
-  readonly definitions = new Map<string, Ordered<number, Definition>>()
+  readonly definitions = new Map<string, Ordered<number, PublishedDefinition>>()
   readonly deadLetters = new Ordered<number, EncodedDeadLetter>((row) => row.id, Order.number)
 
   private readonly failures = new Map<string, Failure>()
@@ -102,7 +102,7 @@ export class Tables {
   }
 
   /** What is recorded of work that failed before. */
-  failureOf(work: Ack): Failure | undefined {
+  failureOf(work: WorkItem): Failure | undefined {
     return this.failures.get(nameOf(work))
   }
 
@@ -110,11 +110,11 @@ export class Tables {
     this.failures.set(nameOf(failure.work), failure)
   }
 
-  countFailures(kind: Ack["_tag"]): number {
+  countFailures(kind: WorkItem["_tag"]): number {
     return Array.from(this.failures.values()).filter(({ work }) => work._tag === kind).length
   }
 
-  private forget(work: Ack): void {
+  private forget(work: WorkItem): void {
     this.failures.delete(nameOf(work))
   }
 
@@ -150,11 +150,11 @@ export class Tables {
   }
 
   /** Stores a version of a definition unless it is there. */
-  addDefinition(definition: Definition): void {
+  addDefinition(definition: PublishedDefinition): void {
     const { definitionId, digest, publishedAt, source, version } = definition
     const versions =
       this.definitions.get(definitionId) ??
-      new Ordered<number, Definition>((definition) => definition.version, Order.number)
+      new Ordered<number, PublishedDefinition>((definition) => definition.version, Order.number)
     this.definitions.set(definitionId, versions)
     if (versions.get(version) === undefined) versions.set({ definitionId, version, digest, source, publishedAt })
   }

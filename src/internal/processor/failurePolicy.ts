@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
-import type { OnFailure, Transition, TransitionFailure, Verdict } from "../../Processor.js"
+import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
 import { StepRejected, TransitionDied } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import { describe } from "../codec/errorText.js"
@@ -54,8 +54,9 @@ const failed = (execution: Execution, error: unknown): Effect.Effect<Step> => {
   )
 }
 
-const settled = <R>(verdict: Verdict | Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> =>
-  Effect.isEffect(verdict) ? verdict : Effect.succeed(verdict)
+const settled = <R>(
+  action: FailureAction | Effect.Effect<FailureAction, never, R>
+): Effect.Effect<FailureAction, never, R> => (Effect.isEffect(action) ? action : Effect.succeed(action))
 
 /** The transition, and what becomes of an execution where it fails. */
 export const withPolicy =
@@ -69,9 +70,9 @@ export const withPolicy =
     return Effect.catchAll(step, (error) => {
       if (onFailure === "fail") return failed(execution, error)
       return checked(execution, event, () =>
-        Effect.flatMap(settled(onFailure(error, execution, event)), (verdict) => {
-          if (verdict === "retry") return Effect.fail(error)
-          return verdict === "fail" ? failed(execution, error) : Effect.succeed(verdict)
+        Effect.flatMap(settled(onFailure(error, execution, event)), (action) => {
+          if (action === "retry") return Effect.fail(error)
+          return action === "fail" ? failed(execution, error) : Effect.succeed(action)
         })
       )
     })

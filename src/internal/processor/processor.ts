@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Ack, type Commit, causedBy, traceStep } from "../../Commit.js"
+import { type Commit, originOfEvent, traceStep, type WorkItem } from "../../Commit.js"
 import { type Event, WellKnownKind } from "../../Event.js"
 import { type Execution, isFinished } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
@@ -35,7 +35,7 @@ const toCommit = (
   before: Execution,
   event: Event,
   { commit: { trace, ...writes } = {}, execution }: Step,
-  ack: Ack | undefined,
+  ack: WorkItem | undefined,
   now: number
 ): Commit => ({
   ...writes,
@@ -54,7 +54,7 @@ const toCommit = (
       }),
   processed: event.id,
   ...(ack === undefined ? undefined : { ack }),
-  cause: causedBy(before, event)
+  origin: originOfEvent(before, event)
 })
 
 /** A processor of transitions whose failures are settled. */
@@ -67,7 +67,7 @@ export const make = <E, R>(
     const provide = telemetryContext.provide(yield* Effect.context<R>())
     const transitions = new Map(Object.entries(definitions))
 
-    const decide = (executionId: string, event: Event, ack: Ack | undefined, seen: telemetry.Seen) =>
+    const decide = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
       Effect.gen(function* () {
         const at = { executionId, eventId: event.id }
         const loaded = yield* store.loadForEvent(executionId, event.id)
@@ -78,7 +78,7 @@ export const make = <E, R>(
         if (loaded.processed) return skipped("processed")
         if (isFinished(execution)) return skipped("finished")
         // Asked after the load: whoever cancels the timer from now on makes this commit lose, and the question is asked again.
-        if (ack?._tag === "Timer" && !(yield* store.isArmed(ack))) return skipped("cancelled")
+        if (ack?._tag === "Timer" && !(yield* store.timers.isArmed(ack))) return skipped("cancelled")
         // It waits for its cancellation alone, as other readers of the format have it.
         if (execution.status === "CANCELLING" && event.kind !== WellKnownKind.Cancel) return skipped("cancelling")
         if (execution.status === "SUSPENDED") return yield* new ExecutionSuspended(at)
@@ -94,7 +94,7 @@ export const make = <E, R>(
         }
       })
 
-    const acknowledge = (ack: Ack): Effect.Effect<unknown, StoreError> => {
+    const acknowledge = (ack: WorkItem): Effect.Effect<unknown, StoreError> => {
       switch (ack._tag) {
         case "Outbox":
           return store.ackOutbox(ack.seq)
@@ -106,7 +106,7 @@ export const make = <E, R>(
     }
 
     /** Fails only with a lost commit, which is what the schedule is for. */
-    const attempt = (executionId: string, event: Event, ack: Ack | undefined, seen: telemetry.Seen) =>
+    const attempt = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
       Effect.gen(function* () {
         const decided = yield* Effect.either(decide(executionId, event, ack, seen))
         if (Either.isLeft(decided)) return Either.left(decided.left)

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import { JsonObject } from "../../Json.js"
-import type { Definition, PlainDefinition, Transition, TransitionFailure } from "../../Processor.js"
+import type { PlainTransition, Transition, TransitionFailure, TypedTransition } from "../../Processor.js"
 import { ContextInvalid } from "../../ProcessorError.js"
 import * as json from "../codec/json.js"
 import { withPolicy } from "./failurePolicy.js"
@@ -52,8 +52,8 @@ const encoded = <A, I extends object, RS, E, R>(
 }
 
 /** The transition of a definition, on contexts of a type where it has one. */
-export const definition = <A, I extends object, RS, E, R, RP>(
-  options: Definition<A, I, RS, E, R, RP> | PlainDefinition<E, R, RP>
+export const transition = <A, I extends object, RS, E, R, RP>(
+  options: TypedTransition<A, I, RS, E, R, RP> | PlainTransition<E, R, RP>
 ): Transition<TransitionFailure<E>, R | RS | RP> =>
   withPolicy(
     options.context === undefined

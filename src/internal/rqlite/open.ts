@@ -7,7 +7,7 @@ import * as RqliteClient from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
 import type { StoreOptions } from "../../RqliteStore.js"
 import { type StoreError, StoreRejected } from "../../StoreError.js"
-import { wholeNumber } from "../store/validate.js"
+import { wholeNumber } from "../codec/validate.js"
 
 const refuse = (path: string, detail: string) =>
   Either.left(new StoreRejected({ operation: "open", reason: "invalid-input", path, detail }))

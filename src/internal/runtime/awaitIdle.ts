@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore, type Pending, type PendingQuery } from "../../ExecutionStore.js"
+import type { QueueWorker } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
-import type { Worker } from "../../Worker.js"
 
 /** Whether there is any row that decodes. */
 const anyPending = <A>(
@@ -19,7 +19,7 @@ const anyPending = <A>(
 
 /** An effect that waits until no event and no spawn is pending. */
 export const make = (
-  relays: ReadonlyArray<Worker>,
+  relays: ReadonlyArray<QueueWorker>,
   pollInterval: Duration.DurationInput
 ): Effect.Effect<Effect.Effect<void, StoreError>, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {

@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { CommitRecord } from "../../ExecutionRuntime.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
-import type { CommitRecord } from "../../Runtime.js"
 
-const toRecord = ({ cause, committed }: Notice): Omit<CommitRecord, "missed"> | undefined => {
+const toRecord = ({ origin, committed }: Notice): Omit<CommitRecord, "missed"> | undefined => {
   if (Option.isNone(committed)) return undefined
   const { activePath, definitionId, id, status, version } = committed.value.execution
   return {
@@ -14,12 +14,12 @@ const toRecord = ({ cause, committed }: Notice): Omit<CommitRecord, "missed"> | 
     definitionId,
     from: {
       version: version - 1,
-      status: Option.fromNullable(cause?.status),
-      activePath: Option.map(Option.fromNullable(cause), ({ activePath }) => activePath)
+      status: Option.fromNullable(origin?.status),
+      activePath: Option.map(Option.fromNullable(origin), ({ activePath }) => activePath)
     },
     to: { version, status, activePath },
-    event: Option.fromNullable(cause?.event),
-    command: Option.fromNullable(cause?.command)
+    event: Option.fromNullable(origin?.event),
+    command: Option.fromNullable(origin?.command)
   }
 }
 

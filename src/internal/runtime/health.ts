@@ -4,12 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { Health } from "../../ExecutionRuntime.js"
 import type { ExecutionStore, Stats } from "../../ExecutionStore.js"
+import type * as QueueWorker from "../../QueueWorker.js"
 import type { Retention } from "../../Retention.js"
-import type { Health } from "../../Runtime.js"
 import type * as Shards from "../../Shards.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
-import type * as Worker from "../../Worker.js"
 import { describe, isOutage } from "../worker/storeOutage.js"
 
 /** The last write that failed for the state of the store, until one succeeds. */
@@ -52,9 +52,9 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
 export interface Options {
   readonly watched: Watched
   readonly workers: {
-    readonly outbox: Worker.Worker
-    readonly spawns: Worker.Worker
-    readonly timers: Worker.Worker
+    readonly outbox: QueueWorker.QueueWorker
+    readonly spawns: QueueWorker.QueueWorker
+    readonly timers: QueueWorker.QueueWorker
   }
   readonly shards: Option.Option<Shards.Shards>
   readonly retention: Option.Option<Retention>
@@ -79,7 +79,7 @@ const oldestOf = ({ outbox, timers }: Stats, now: number): Option.Option<number>
 const age = (seconds: number): string => `${Math.floor(seconds)} s`
 
 /** What keeps a worker from being ready, or nothing. */
-const stalled = (name: string, health: Worker.Health, now: number, limit: number): string | undefined => {
+const stalled = (name: string, health: QueueWorker.Health, now: number, limit: number): string | undefined => {
   if (health.paused) return undefined
   if (Option.isNone(health.lastRun)) return `${name}: has not read the store yet`
   const since = now - health.lastRun.value

@@ -12,7 +12,7 @@ import * as Ids from "../../Ids.js"
 import type { Pool, Renewal } from "../../Lease.js"
 import type { Change, Health, Options, Shards } from "../../Shards.js"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import { leaseName, wholeNumber } from "../store/validate.js"
+import { leaseName, wholeNumber } from "../codec/validate.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as duration from "../util/duration.js"
 import { describe } from "../worker/storeOutage.js"
@@ -99,8 +99,8 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
     const renew = (what: Omit<Renewal, "pool" | "holder" | "ttl"> = {}): Effect.Effect<Shares, StoreError> =>
       Effect.gen(function* () {
         const sentAt = elapsed()
-        yield* store.renewLeases({ ...what, pool, holder, ttl: Duration.toSeconds(ttl) })
-        return settle(yield* store.leases(pool), sentAt)
+        yield* store.leases.renew({ ...what, pool, holder, ttl: Duration.toSeconds(ttl) })
+        return settle(yield* store.leases.load(pool), sentAt)
       }).pipe(
         Effect.withTracerEnabled(false),
         Effect.timeoutFail({
@@ -170,7 +170,7 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
 
     const leave = Effect.gen(function* () {
       change(nothing, Number.NEGATIVE_INFINITY)
-      yield* store.leaveLeases(pool, holder)
+      yield* store.leases.leave(pool, holder)
     }).pipe(
       Effect.interruptible,
       Effect.timeoutFail({ duration: ttl, onTimeout: () => "the store does not answer" }),

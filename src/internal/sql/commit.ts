@@ -1,7 +1,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CommitOutcome, EncodedCommit, EncodedEmit } from "../../ExecutionStore.js"
+import type { CommitOutcome, EncodedCommit, EncodedEmit } from "../../EncodedStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import { type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as ambiguousWrite from "./ambiguousWrite.js"

@@ -1,4 +1,4 @@
-import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../ExecutionStore.js"
+import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
 import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
 import type { Sql } from "./statements.js"
 

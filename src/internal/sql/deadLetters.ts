@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Ack, Timer } from "../../Commit.js"
+import type { Timer, WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
-import type { BrokenTimer, Encoded, EncodedDeadLetter } from "../../ExecutionStore.js"
+import type { BrokenTimer, Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
 import type { Call, Param, SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
 import type { Once } from "./idempotentWrite.js"
@@ -40,7 +40,7 @@ export const dueTimers = (rows: ReadonlyArray<Row>) => {
 }
 
 /** What names a row of work: a timer is found by the time it is armed for or, where it is none, by the texts of its columns. */
-const keyOf = (work: Ack): ReadonlyArray<Param> =>
+const keyOf = (work: WorkItem): ReadonlyArray<Param> =>
   work._tag === "Timer" ? [work.executionId, work.path, work.fireAt, work.executionId, work.path] : [work.seq]
 
 /** Runs a write that does the same when it is applied again. */

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded } from "../../ExecutionStore.js"
+import type { Encoded } from "../../EncodedStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import { delayedParam, emitsParam, fewParams, seqsOf } from "./commitPlan.js"
 import type { Once } from "./idempotentWrite.js"

@@ -2,14 +2,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Timer } from "../../Commit.js"
-import type { Definition } from "../../Definition.js"
-import type { Encoded, ExecutionStore } from "../../ExecutionStore.js"
+import type { Encoded } from "../../EncodedStore.js"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { PublishedDefinition } from "../../PublishedDefinition.js"
 import type { Call, Options, Param, SqlDriver, Statement } from "../../SqlDriver.js"
 import { StoreCorrupt, type StoreError, StoreRejected, type StoreUnavailable } from "../../StoreError.js"
 import * as reader from "../codec/reader.js"
 import { prefixEnd } from "../codec/utf8Order.js"
+import { wholeNumber } from "../codec/validate.js"
 import { make as makeStore } from "../store/store.js"
-import { wholeNumber } from "../store/validate.js"
 import * as duration from "../util/duration.js"
 import * as ambiguousWrite from "./ambiguousWrite.js"
 import { make as makeCommit } from "./commit.js"
@@ -41,7 +42,7 @@ const timer = (row: Row): Timer => ({
   fireAt: reader.finite(row[2], "fire_at")
 })
 
-const definition = (row: Row): Definition => ({
+const definition = (row: Row): PublishedDefinition => ({
   definitionId: reader.string(row[0], "definition_id"),
   version: reader.integer(row[1], "version"),
   digest: reader.string(row[2], "digest"),

@@ -1,13 +1,13 @@
 import type * as Either from "effect/Either"
-import type { Ack, Commit, Emit, Spawn, TimerOp } from "../../Commit.js"
+import type { Commit, Emit, Spawn, TimerOp, WorkItem } from "../../Commit.js"
+import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
-import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
 import * as reader from "../codec/reader.js"
 import { traceStep } from "../codec/traceStep.js"
-import * as validate from "./validate.js"
+import * as validate from "../codec/validate.js"
 
 type Result<A> = Either.Either<A, StoreRejected>
 
@@ -69,7 +69,7 @@ const spawnsOf = (checks: validate.Checks, spawns: ReadonlyArray<Spawn>): Encode
     return { childId: spawn.childId, rootPath: spawn.rootPath, context }
   })
 
-const demandAck = (checks: validate.Checks, ack: Ack): void =>
+const demandAck = (checks: validate.Checks, ack: WorkItem): void =>
   ack._tag === "Timer"
     ? validate.demandTimer(checks, ack, "ack")
     : validate.demand("ack.seq", validate.wholeNumber(ack.seq, 0, Number.MAX_SAFE_INTEGER))

@@ -45,10 +45,10 @@ const measured = <Args extends ReadonlyArray<unknown>, A, E extends Failure>(
   return (...args) => measure(run(...args))
 }
 
-/** A store whose operations are measured, and whose commits are in spans. */
-export const instrumented = (store: ExecutionStore): ExecutionStore => {
-  const measuredCommit: ExecutionStore["commit"] = (execution, step) =>
-    commit(store.commit(execution, step), (exit, labels) => {
+const measureCommit =
+  (run: ExecutionStore["commit"]): ExecutionStore["commit"] =>
+  (execution, step) =>
+    commit(run(execution, step), (exit, labels) => {
       const ended = Exit.isSuccess(exit) ? applied : isConflict(exit.cause) ? conflict : failed
       ended(1, labels)
       if (Exit.isSuccess(exit) && step?.emits !== undefined) Metrics.emits.unsafeUpdate(step.emits.length, labels)
@@ -64,6 +64,31 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       }))
     )
 
+const measuredEnqueue =
+  (run: ExecutionStore["enqueue"]): ExecutionStore["enqueue"] =>
+  (emits) =>
+    enqueue(run(emits), (exit, labels) => {
+      if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
+    }).pipe(
+      metrics.withSpan("ExecutionStore.enqueue", () => ({
+        kind: "producer",
+        attributes: { emits: emits.length }
+      }))
+    )
+
+const measuredBury =
+  (run: ExecutionStore["deadLetters"]["bury"]): ExecutionStore["deadLetters"]["bury"] =>
+  (work, why) =>
+    bury(run(work, why), (exit, labels) => {
+      if (Exit.isSuccess(exit) && exit.value) {
+        metrics.instrument(Metrics.deadLetters, { work: work._tag, reason: why.reason })(1, labels)
+      }
+    })
+
+/** A store whose operations are measured, and whose commits are in spans. */
+export const instrumented = (store: ExecutionStore): ExecutionStore => {
+  const measuredCommit = measureCommit(store.commit)
+
   return {
     load: measured("load", store.load),
     loadForEvent: measured("loadForEvent", store.loadForEvent),
@@ -71,50 +96,49 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     save: (execution) => Effect.map(measuredCommit(execution), (committed) => committed.execution),
     isProcessed: measured("isProcessed", store.isProcessed),
     listExecutions: measured("listExecutions", store.listExecutions),
-    enqueue: (emits) =>
-      enqueue(store.enqueue(emits), (exit, labels) => {
-        if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
-      }).pipe(
-        metrics.withSpan("ExecutionStore.enqueue", () => ({
-          kind: "producer",
-          attributes: { emits: emits.length }
-        }))
-      ),
-    releaseDelayed: measured("releaseDelayed", store.releaseDelayed),
-    nextDelayed: operation("nextDelayed")(store.nextDelayed),
+    enqueue: measuredEnqueue(store.enqueue),
     pendingOutbox: measured("pendingOutbox", store.pendingOutbox),
     ackOutbox: measured("ackOutbox", store.ackOutbox),
     pendingSpawns: measured("pendingSpawns", store.pendingSpawns),
     ackSpawn: measured("ackSpawn", store.ackSpawn),
-    isSpawnParent: measured("isSpawnParent", store.isSpawnParent),
-    dropSpawns: measured("dropSpawns", store.dropSpawns),
-    isSpawning: measured("isSpawning", store.isSpawning),
     dueTimers: measured("dueTimers", store.dueTimers),
-    nextTimer: operation("nextTimer")(store.nextTimer),
-    isArmed: measured("isArmed", store.isArmed),
     deleteTimer: measured("deleteTimer", store.deleteTimer),
-    recordFailure: measured("recordFailure", store.recordFailure),
-    bury: (work, why) =>
-      bury(store.bury(work, why), (exit, labels) => {
-        if (Exit.isSuccess(exit) && exit.value) {
-          metrics.instrument(Metrics.deadLetters, { work: work._tag, reason: why.reason })(1, labels)
-        }
-      }),
-    listDeadLetters: measured("listDeadLetters", store.listDeadLetters),
-    redrive: measured("redrive", store.redrive),
-    discard: measured("discard", store.discard),
-    stats: operation("stats")(store.stats),
     appendTrace: measured("appendTrace", store.appendTrace),
     readTrace: measured("readTrace", store.readTrace),
     purge: measured("purge", store.purge),
     idsWithPrefix: measured("idsWithPrefix", store.idsWithPrefix),
-    markProcessed: operation("markProcessed")(store.markProcessed),
-    pruneProcessed: measured("pruneProcessed", store.pruneProcessed),
     publishDefinition: measured("publishDefinition", store.publishDefinition),
     loadDefinition: measured("loadDefinition", store.loadDefinition),
-    leases: measured("leases", store.leases),
-    renewLeases: measured("renewLeases", store.renewLeases),
-    leaveLeases: measured("leaveLeases", store.leaveLeases),
+    stats: operation("stats")(store.stats),
+    delayed: {
+      release: measured("releaseDelayed", store.delayed.release),
+      next: operation("nextDelayed")(store.delayed.next)
+    },
+    spawns: {
+      isParent: measured("isSpawnParent", store.spawns.isParent),
+      isPending: measured("isSpawning", store.spawns.isPending),
+      drop: measured("dropSpawns", store.spawns.drop)
+    },
+    timers: {
+      next: operation("nextTimer")(store.timers.next),
+      isArmed: measured("isArmed", store.timers.isArmed)
+    },
+    deadLetters: {
+      recordFailure: measured("recordFailure", store.deadLetters.recordFailure),
+      bury: measuredBury(store.deadLetters.bury),
+      list: measured("listDeadLetters", store.deadLetters.list),
+      redrive: measured("redrive", store.deadLetters.redrive),
+      discard: measured("discard", store.deadLetters.discard)
+    },
+    ledger: {
+      mark: operation("markProcessed")(store.ledger.mark),
+      prune: measured("pruneProcessed", store.ledger.prune)
+    },
+    leases: {
+      load: measured("leases", store.leases.load),
+      renew: measured("renewLeases", store.leases.renew),
+      leave: measured("leaveLeases", store.leases.leave)
+    },
     listen: store.listen
   }
 }

@@ -1,10 +1,10 @@
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"
-import type { Encoded, ExecutionStore } from "../../ExecutionStore.js"
+import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
-import * as validate from "./validate.js"
+import * as validate from "../codec/validate.js"
+import { type Backend, seconds } from "./backend.js"
 
 const byName = <A>(nameOf: (item: A) => string): Order.Order<A> =>
   Order.make((a: A, b: A) => {
@@ -21,8 +21,8 @@ const ttlProblem = (ttl: number): string | undefined =>
   Number.isFinite(ttl) && ttl > 0 ? undefined : `expected seconds above 0, found ${String(ttl)}`
 
 /** Leases, checked on their way in and put into order on their way out. */
-export const make = (encoded: Encoded): Pick<ExecutionStore, "leases" | "renewLeases" | "leaveLeases"> => ({
-  leases: (pool) =>
+export const make = ({ encoded }: Backend): ExecutionStore["leases"] => ({
+  load: (pool) =>
     Effect.gen(function* () {
       yield* checkNames({ operation: "leases" }, { pool })
       const { leases, members } = yield* encoded.leases(pool)
@@ -32,7 +32,7 @@ export const make = (encoded: Encoded): Pick<ExecutionStore, "leases" | "renewLe
       }
     }),
 
-  renewLeases: ({ claim = [], evict = [], holder, pool, release = [], ttl }) =>
+  renew: ({ claim = [], evict = [], holder, pool, release = [], ttl }) =>
     Effect.gen(function* () {
       const call = { operation: "renewLeases" }
       const names = (path: string, names: ReadonlyArray<string>) =>
@@ -55,10 +55,10 @@ export const make = (encoded: Encoded): Pick<ExecutionStore, "leases" | "renewLe
         yield* validate.refuse(call, `evict[${i}].beat`, validate.leaseName(beat))
       const self = evict.findIndex((member) => member.holder === holder)
       yield* validate.refuse(call, `evict[${self}]`, self === -1 ? undefined : "is the member that renews")
-      const renewedAt = (yield* Clock.currentTimeMillis) / 1000
+      const renewedAt = yield* seconds
       yield* encoded.renewLeases({ beat: yield* Ids.next, pool, holder, ttl, evict, release, claim, renewedAt })
     }),
 
-  leaveLeases: (pool, holder) =>
+  leave: (pool, holder) =>
     Effect.zipRight(checkNames({ operation: "leaveLeases" }, { pool, holder }), encoded.leaveLeases(pool, holder))
 })

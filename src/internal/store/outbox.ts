@@ -1,11 +1,12 @@
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, EncodedCommit, ExecutionStore, Notice } from "../../ExecutionStore.js"
+import type { EncodedCommit } from "../../EncodedStore.js"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+import * as rows from "../codec/row.js"
+import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
+import { type Backend, checkWhole, defaultPage, maxPage, numberedPage, quiet, seconds } from "./backend.js"
 import { encodeEmits } from "./encodeCommit.js"
-import { defaultPage, maxPage } from "./pending.js"
-import * as validate from "./validate.js"
 
 /** The earliest of times. */
 export const earliest = (times: ReadonlyArray<number>): Option.Option<number> =>
@@ -20,33 +21,47 @@ export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "em
   nextDelayed: earliest(delayed.map((emit) => emit.dueAt))
 })
 
-const nothing = { committed: Option.none(), spawns: 0, nextTimer: Option.none(), nextDelayed: Option.none() }
+/** The events to deliver, and those that wait until they are due. */
+export const make = ({
+  checks,
+  encoded,
+  notify
+}: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
+  const table = {
+    operation: "pendingOutbox",
+    table: "outbox",
+    kind: "Outbox",
+    read: encoded.pendingOutbox,
+    decode: rows.outboxEntry
+  } as const
 
-/** The events that come into the outbox from outside of any commit, and those that wait until they are due. */
-export const make = (
-  encoded: Encoded,
-  checks: validate.Checks,
-  notify: (notice: Notice) => void
-): Pick<ExecutionStore, "enqueue" | "releaseDelayed" | "nextDelayed"> => ({
-  enqueue: (emits) =>
-    Effect.gen(function* () {
-      const emission = { now: (yield* Clock.currentTimeMillis) / 1000, traceparent: yield* traceContext.current }
-      const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission)
-      if (emits.length === 0) return []
-      const seqs = yield* encoded.enqueue(events)
-      notify({ ...nothing, ...noticeOf(events) })
-      return seqs
-    }),
+  return {
+    enqueue: (emits) =>
+      Effect.gen(function* () {
+        const emission = { now: yield* seconds, traceparent: yield* traceContext.current }
+        const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission)
+        if (emits.length === 0) return []
+        const seqs = yield* encoded.enqueue(events)
+        notify({ ...quiet, ...noticeOf(events) })
+        return seqs
+      }),
 
-  releaseDelayed: (now, limit = defaultPage) =>
-    Effect.gen(function* () {
-      const call = { operation: "releaseDelayed" }
-      yield* validate.refuse(call, "now", validate.finite(now))
-      yield* validate.refuse(call, "limit", validate.wholeNumber(limit, 1, maxPage))
-      const released = yield* encoded.releaseDelayed(now, limit)
-      if (released > 0) notify({ ...nothing, emits: released })
-      return released
-    }),
+    pendingOutbox: (query = {}) => numberedPage(table, query),
 
-  nextDelayed: encoded.nextDelayed
-})
+    ackOutbox: (seq) => Effect.zipRight(checkWhole({ operation: "ackOutbox" }, "seq", seq, 0), encoded.ackOutbox(seq)),
+
+    delayed: {
+      release: (now, limit = defaultPage) =>
+        Effect.gen(function* () {
+          const call = { operation: "releaseDelayed" }
+          yield* validate.refuse(call, "now", validate.finite(now))
+          yield* checkWhole(call, "limit", limit, 1, maxPage)
+          const released = yield* encoded.releaseDelayed(now, limit)
+          if (released > 0) notify({ ...quiet, emits: released })
+          return released
+        }),
+
+      next: encoded.nextDelayed
+    }
+  }
+}

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
-import type { Health, Worker } from "../../Worker.js"
+import type { Health, QueueWorker } from "../../QueueWorker.js"
 import * as storeOutage from "./storeOutage.js"
 import * as supervised from "./supervised.js"
 import * as wakeup from "./wakeup.js"
@@ -18,7 +18,7 @@ export interface Options {
 }
 
 /** What puts delayed emits into the outbox when they are due. It is a fiber of its own: no delivery that takes long makes it late. */
-export interface Releaser extends Pick<Worker, "pause" | "resume" | "awaitQuiet" | "awaitFatal"> {
+export interface Releaser extends Pick<QueueWorker, "pause" | "resume" | "awaitQuiet" | "awaitFatal"> {
   readonly lastError: Effect.Effect<Health["lastError"]>
 }
 
@@ -45,14 +45,14 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
     /** Releases what is due; gives when there will be more. */
     const release = Effect.gen(function* () {
       alarm.begin()
-      const next = yield* watched(store.nextDelayed)
+      const next = yield* watched(store.delayed.next)
       const now = yield* Clock.currentTimeMillis
       const dueAt = Option.match(next, { onNone: () => never, onSome: dueMillis })
       if (dueAt > now) return dueAt
       for (;;) {
         if (paused) return now
         yield* breathe
-        const released = yield* watched(store.releaseDelayed(now / 1000, options.pageSize))
+        const released = yield* watched(store.delayed.release(now / 1000, options.pageSize))
         if (released < options.pageSize) return now
       }
     }).pipe(Effect.withTracerEnabled(false))
@@ -87,7 +87,7 @@ const later = (a: Health["lastError"], b: Health["lastError"]): Health["lastErro
   Option.isSome(b) && (Option.isNone(a) || b.value.time > a.value.time) ? b : a
 
 /** A worker and a releaser as one. */
-export const joined = (worker: Worker, releaser: Releaser): Worker => ({
+export const joined = (worker: QueueWorker, releaser: Releaser): QueueWorker => ({
   health: Effect.zipWith(worker.health, releaser.lastError, (health, error) => ({
     ...health,
     lastError: later(health.lastError, error)

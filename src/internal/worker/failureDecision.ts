@@ -2,8 +2,8 @@ import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { Reason } from "../../DeadLetter.js"
 import { ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
+import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
-import { Postponed, Refused, TargetNotFound } from "../../Worker.js"
 import { isOutage } from "./storeOutage.js"
 
 /**

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
-import type { Ack } from "../../Commit.js"
+import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
@@ -14,11 +14,11 @@ import * as retrySchedule from "./retrySchedule.js"
 import { describe, sitOut } from "./storeOutage.js"
 
 export interface Options<A> {
-  readonly store: Pick<ExecutionStore, "recordFailure" | "bury">
+  readonly store: Pick<ExecutionStore, "deadLetters">
   readonly retry: retrySchedule.Policy
   readonly maxAttempts: number
   /** Which row this is. */
-  readonly ackOf: (item: A) => Ack
+  readonly ackOf: (item: A) => WorkItem
   readonly judge: (item: A, cause: Cause.Cause<unknown>) => Verdict
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
@@ -45,12 +45,12 @@ const fresh: Trouble = { attempts: 0, retryAt: 0, waits: 0, said: undefined, pro
 /** Moves a row to the dead letters, and says so where it was there. */
 export const bury = (
   { buried, report, store }: Pick<Options<never>, "store" | "report" | "buried">,
-  work: Ack,
+  work: WorkItem,
   why: Burial,
   message: string
 ): Effect.Effect<undefined, StoreError> =>
   Effect.gen(function* () {
-    if (yield* sitOut(store.bury(work, why))) {
+    if (yield* sitOut(store.deadLetters.bury(work, why))) {
       buried(why.reason)
       yield* report(message)
       yield* Effect.logWarning(message)
@@ -91,7 +91,7 @@ export const make =
         const { at, progress } = yield* retrySchedule.next(options.retry, failure, attempts, now, failedBefore)
         if (Option.isNone(at)) return yield* giveUp("attempts", attempts)
         const retryAt = at.value
-        yield* sitOut(options.store.recordFailure({ work: ack, attempts, error, retryAt: retryAt / 1000 }))
+        yield* sitOut(options.store.deadLetters.recordFailure({ work: ack, attempts, error, retryAt: retryAt / 1000 }))
         yield* options.settled("retried")
         const message = `${work.label()} failed (attempt ${attempts}) and is tried again: ${error}`
         yield* options.report(message)

@@ -3,10 +3,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Ack } from "../../Commit.js"
+import type { WorkItem } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
+import type { Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
-import type { Health, Options as Settings, Worker } from "../../Worker.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
 import type { Verdict } from "./failureDecision.js"
 import * as lanes_ from "./lanes.js"
@@ -40,7 +40,7 @@ export interface Options<A> {
   /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
   readonly spanName: string
   readonly described: (item: A) => deliveryTelemetry.Described
-  readonly ackOf: (item: A) => Ack
+  readonly ackOf: (item: A) => WorkItem
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
   /** How many lanes are held in memory. */
@@ -63,7 +63,7 @@ export const pageSize = (settings: Pick<Settings, "pageSize">): number => settin
  * A worker: reads rows from the store and runs them in their lanes, woken by writes of this process, by the next row's time, or else by
  * the interval.
  */
-export const make = <A>(options: Options<A>): Effect.Effect<Worker, never, ExecutionStore | Scope.Scope> =>
+export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
     const { settings } = options

@@ -49,7 +49,7 @@ export const brokenTimers = ({ hasRaw, rawTest }: Subject): void => {
         const second = yield* store.dueTimers(endOfTime, { limit: 1, after: timer })
         expect(second).toMatchObject({ corrupt: [], next: Option.none() })
         expect(second.entries.map((timer) => timer.path)).toEqual(["r"])
-        expect(yield* store.nextTimer).toEqual(Option.some(timer))
+        expect(yield* store.timers.next).toEqual(Option.some(timer))
       })
     )
 
@@ -72,14 +72,14 @@ export const brokenTimers = ({ hasRaw, rawTest }: Subject): void => {
         const work = corrupt?.work
         expect(work).toMatchObject({ _tag: "Timer", executionId: "a", path: "p" })
         if (work === undefined) return
-        expect(yield* store.bury(work, why)).toBe(true)
+        expect(yield* store.deadLetters.bury(work, why)).toBe(true)
         expect((yield* store.dueTimers(10)).corrupt).toEqual([])
         expect(yield* armed()).toEqual([{ ...timer, executionId: "a" }])
         const [letter] = yield* deadLetters()
         expect(letter).toMatchObject({ _tag: "Timer", work, row: Option.none(), executionId: "a", ...why })
         expect(JSON.parse(letter?.text ?? "")).toEqual(broken)
-        expect(yield* store.bury(work, why)).toBe(false)
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.bury(work, why)).toBe(false)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
         expect(yield* deadLetters()).toEqual([])
         expect((yield* store.dueTimers(10)).corrupt).toEqual([corrupt])
       })

@@ -5,7 +5,7 @@
  */
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { causedBy } from "../../Commit.js"
+import { originOfEvent } from "../../Commit.js"
 import * as Event from "../../Event.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
 import { refuses } from "../internal/assertions.js"
@@ -95,11 +95,11 @@ export const children = ({ rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("p"), { spawns: [spawn("p:1"), spawn("p:2")] })
         yield* store.commit(order("q"), { spawns: [spawn("q:1")] })
-        expect(yield* store.isSpawnParent("p")).toBe(true)
-        expect(yield* store.isSpawnParent("p:1")).toBe(false)
+        expect(yield* store.spawns.isParent("p")).toBe(true)
+        expect(yield* store.spawns.isParent("p:1")).toBe(false)
         for (const { parentId, seq } of yield* spawns()) if (parentId === "p") yield* store.ackSpawn(seq)
-        expect(yield* store.isSpawnParent("p")).toBe(false)
-        expect(yield* store.isSpawnParent("q")).toBe(true)
+        expect(yield* store.spawns.isParent("p")).toBe(false)
+        expect(yield* store.spawns.isParent("q")).toBe(true)
       }))
 
     test("the spawns of one execution can be dropped", () =>
@@ -107,8 +107,8 @@ export const children = ({ rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("p"), { spawns: [spawn("p:1"), spawn("p:2")] })
         yield* store.commit(order("q"), { spawns: [spawn("p")] })
-        yield* store.dropSpawns("p")
-        yield* store.dropSpawns("nobody")
+        yield* store.spawns.drop("p")
+        yield* store.spawns.drop("nobody")
         expect((yield* spawns()).map(({ childId, parentId }) => [parentId, childId])).toEqual([["q", "p"]])
       }))
 
@@ -116,8 +116,8 @@ export const children = ({ rawTest, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         yield* refuses(store.listExecutions({ parentId: "" }), "parentId")
-        yield* refuses(store.isSpawnParent(""), "parentId")
-        yield* refuses(store.dropSpawns(""), "parentId")
+        yield* refuses(store.spawns.isParent(""), "parentId")
+        yield* refuses(store.spawns.drop(""), "parentId")
       }))
 
     test("why a commit was made is told and not stored", () =>
@@ -126,9 +126,9 @@ export const children = ({ rawTest, test }: Subject): void => {
         const heard: Array<Notice> = []
         yield* store.listen((notice) => heard.push(notice))
         const saved = yield* store.save(order("a"))
-        const cause = causedBy(saved, Event.make({ id: "e", kind: "Paid" }))
-        const { execution } = yield* store.commit({ ...saved, status: "RUNNING" }, { cause })
-        expect(heard.map((notice) => notice.cause)).toEqual([
+        const origin = originOfEvent(saved, Event.make({ id: "e", kind: "Paid" }))
+        const { execution } = yield* store.commit({ ...saved, status: "RUNNING" }, { origin })
+        expect(heard.map((notice) => notice.origin)).toEqual([
           undefined,
           { status: "PENDING", activePath: null, event: { id: "e", kind: "Paid" }, command: null }
         ])

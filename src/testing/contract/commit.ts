@@ -167,7 +167,7 @@ export const commit = ({ test }: Subject): void => {
         const events = ["won", "lost"]
         const before = yield* visible(["a"], events)
         const losers: ReadonlyArray<Execution> = [order("a"), first, { ...first, version: 9 }]
-        const acks: ReadonlyArray<Commit.Ack> = [
+        const acks: ReadonlyArray<Commit.WorkItem> = [
           { _tag: "Outbox", seq: seqs[0] ?? 0 },
           { _tag: "Spawn", seq: spawned?.seq ?? 0 },
           { _tag: "Timer", executionId: "a", path: "won-path", fireAt: 1790000060 }

@@ -245,11 +245,11 @@ export const corruption = ({ hasRaw, rawTest }: Subject): void => {
         // another program may store infinities
         yield* insert("timers", { execution_id: "a", path: "never", fire_at: Number.POSITIVE_INFINITY })
         yield* insert("timers", { execution_id: "a", path: "always", fire_at: Number.NEGATIVE_INFINITY })
-        expect(yield* store.nextTimer).toEqual(Option.none())
+        expect(yield* store.timers.next).toEqual(Option.none())
         expect((yield* store.dueTimers(1e12)).entries).toEqual([])
         yield* store.commit(order("b"), { timers: [scheduleTimer("p", 10)] })
         const timer = { executionId: "b", path: "p", fireAt: 10 }
-        expect(yield* store.nextTimer).toEqual(Option.some(timer))
+        expect(yield* store.timers.next).toEqual(Option.some(timer))
         expect((yield* store.dueTimers(1e12)).entries).toEqual([timer])
         expect((yield* store.dueTimers(1e12, { limit: 1 })).entries).toEqual([timer])
       })

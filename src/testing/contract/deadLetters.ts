@@ -7,7 +7,7 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import type { Ack } from "../../Commit.js"
+import type { WorkItem } from "../../Commit.js"
 import { scheduleTimer } from "../../Commit.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import { refuses } from "../internal/assertions.js"
@@ -27,7 +27,12 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         const [first = 0, second = 0] = yield* store.enqueue([emit("1"), emit("2", null)])
         const [entry] = yield* outboxEntries()
-        yield* store.recordFailure({ work: outboxWork(first), attempts: 19, error: "no answer", retryAt: 100 })
+        yield* store.deadLetters.recordFailure({
+          work: outboxWork(first),
+          attempts: 19,
+          error: "no answer",
+          retryAt: 100
+        })
         yield* TestClock.adjust("90500 millis")
         expect(yield* bury(outboxWork(first))).toBe(true)
         expect((yield* outbox()).map((entry) => entry.seq)).toEqual([second])
@@ -55,11 +60,11 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { spawns: [spawn("c", { n: [1, { x: null }], big: 2n ** 60n })] })
         const [entry] = yield* spawns()
-        expect(yield* store.isSpawning("c")).toBe(true)
-        const work: Ack = { _tag: "Spawn", seq: entry?.seq ?? 0 }
+        expect(yield* store.spawns.isPending("c")).toBe(true)
+        const work: WorkItem = { _tag: "Spawn", seq: entry?.seq ?? 0 }
         expect(yield* bury(work, { reason: "rejected", attempts: 3, error: "no" })).toBe(true)
         expect(yield* spawns()).toEqual([])
-        expect(yield* store.isSpawning("c")).toBe(false)
+        expect(yield* store.spawns.isPending("c")).toBe(false)
         const [letter] = yield* letters()
         expect(letter).toMatchObject({ _tag: "Spawn", work, executionId: "a", reason: "rejected", attempts: 3 })
         expect(letter?.row).toEqual(Option.fromNullable(entry))
@@ -101,9 +106,9 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         const [first = 0, second = 0] = yield* buried(emit("1"), emit("2"))
-        expect(yield* store.discard(second)).toBe(true)
-        expect(yield* store.discard(second)).toBe(false)
-        expect(yield* store.redrive(second)).toBe(false)
+        expect(yield* store.deadLetters.discard(second)).toBe(true)
+        expect(yield* store.deadLetters.discard(second)).toBe(false)
+        expect(yield* store.deadLetters.redrive(second)).toBe(false)
         expect((yield* letters()).map((letter) => letter.id)).toEqual([first])
         expect(yield* outbox()).toEqual([])
         const [third = 0] = yield* buried(emit("3"))
@@ -144,9 +149,9 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
           const ofExecution = all.filter((letter) => letter.executionId === "b")
           expect(yield* letters({ executionId: "b", limit })).toEqual(ofExecution)
         }
-        const page = yield* store.listDeadLetters({ limit: 9 })
+        const page = yield* store.deadLetters.list({ limit: 9 })
         expect(page.next).toEqual(Option.fromNullable(all[8]?.id))
-        expect((yield* store.listDeadLetters({ limit: 10 })).next).toEqual(Option.none())
+        expect((yield* store.deadLetters.list({ limit: 10 })).next).toEqual(Option.none())
         expect(yield* letters({ executionId: "nobody" })).toEqual([])
         expect(yield* letters({ after: all[4]?.id ?? 0 })).toEqual(all.slice(5))
       }))
@@ -155,7 +160,7 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         yield* buried(...Array.from({ length: 101 }, (_, i) => emit(String(i))))
-        expect((yield* store.listDeadLetters()).entries).toHaveLength(100)
+        expect((yield* store.deadLetters.list()).entries).toHaveLength(100)
       }))
 
     test("a purge takes those that were addressed to the execution or issued by it", () =>
@@ -197,7 +202,7 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
           expect(yield* bury(timerWork(timer(path, 1)), { ...why, error: path })).toBe(true)
           const letter = (yield* letters({ kind: "Timer" })).at(-1)
           expect(letter).toMatchObject({ error: path, row: Option.some(timer(path, 1)) })
-          expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+          expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
           expect(yield* bury(timerWork(timer(path, 1)), { ...why, error: "x".repeat(20_000) })).toBe(true)
         }
         expect((yield* letters({ kind: "Timer" })).every((letter) => letter.error === "x".repeat(10_000))).toBe(true)
@@ -215,7 +220,7 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const [letter, ...others] = yield* letters()
         expect(others).toEqual([])
         const redriven = yield* Effect.all(
-          Array.from({ length: 5 }, () => store.redrive(letter?.id ?? 0)),
+          Array.from({ length: 5 }, () => store.deadLetters.redrive(letter?.id ?? 0)),
           { concurrency: "unbounded" }
         )
         expect(redriven.filter((done) => done)).toHaveLength(1)
@@ -226,17 +231,17 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         const [id = 0] = yield* buried(emit("1"))
-        yield* refuses(store.bury(outboxWork(-1), why), "work.seq")
-        yield* refuses(store.bury(timerWork(timer("p", Number.NaN)), why), "work.fireAt")
-        yield* refuses(store.bury(outboxWork(1), { ...why, attempts: -1 }), "attempts")
+        yield* refuses(store.deadLetters.bury(outboxWork(-1), why), "work.seq")
+        yield* refuses(store.deadLetters.bury(timerWork(timer("p", Number.NaN)), why), "work.fireAt")
+        yield* refuses(store.deadLetters.bury(outboxWork(1), { ...why, attempts: -1 }), "attempts")
         for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN]) {
-          yield* refuses(store.redrive(wrong), "id")
-          yield* refuses(store.discard(wrong), "id")
-          yield* refuses(store.listDeadLetters({ after: wrong }), "after")
+          yield* refuses(store.deadLetters.redrive(wrong), "id")
+          yield* refuses(store.deadLetters.discard(wrong), "id")
+          yield* refuses(store.deadLetters.list({ after: wrong }), "after")
         }
-        for (const limit of [0, -1, 1.5, 1001]) yield* refuses(store.listDeadLetters({ limit }), "limit")
-        yield* refuses(store.listDeadLetters({ executionId: "\ud800" }), "executionId")
-        yield* refuses(store.isSpawning("\ud800"), "childId")
+        for (const limit of [0, -1, 1.5, 1001]) yield* refuses(store.deadLetters.list({ limit }), "limit")
+        yield* refuses(store.deadLetters.list({ executionId: "\ud800" }), "executionId")
+        yield* refuses(store.spawns.isPending("\ud800"), "childId")
         expect((yield* letters()).map((letter) => letter.id)).toEqual([id])
       }))
 
@@ -256,7 +261,7 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const [letter] = yield* letters()
         expect(letter).toMatchObject({ reason: "corrupt", row: Option.none(), executionId: "x", work: outboxWork(1) })
         expect(JSON.parse(letter?.text ?? "")).toEqual({ seq: 1, target_id: "x", event: '{"id": ' })
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
         const again = yield* store.pendingOutbox()
         expect(again.corrupt).toHaveLength(1)
         expect(again.corrupt[0]?.problem).toBe(corrupt?.problem)
@@ -268,13 +273,13 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* insert("spawns", { seq: 1, parent_id: "a", child_id: "c", root_path: "R", context: "[1]" })
         const [corrupt] = (yield* store.pendingSpawns()).corrupt
-        const work: Ack = { _tag: "Spawn", seq: 1 }
+        const work: WorkItem = { _tag: "Spawn", seq: 1 }
         expect(corrupt?.work).toEqual(work)
         expect(yield* bury(work, { reason: "corrupt", attempts: 0, error: "" })).toBe(true)
         const [letter] = yield* letters({ executionId: "a" })
         expect(letter).toMatchObject({ _tag: "Spawn", row: Option.none() })
         expect(JSON.parse(letter?.text ?? "")).toMatchObject({ context: "[1]" })
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
         expect((yield* store.pendingSpawns()).corrupt).toHaveLength(1)
       })
     )
@@ -287,7 +292,7 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         const [due] = (yield* store.dueTimers(10)).entries
         expect(due).toEqual(timer("p", 10, executionId))
         const work = timerWork(timer("p", 10, executionId))
-        yield* store.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
+        yield* store.deadLetters.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
         expect((yield* store.dueTimers(10)).failures).toHaveLength(1)
         expect(yield* bury(work)).toBe(true)
         expect(yield* armed()).toEqual([])

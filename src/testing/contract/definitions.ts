@@ -6,13 +6,13 @@
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Definition } from "../../Definition.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import type { PublishedDefinition } from "../../PublishedDefinition.js"
 import { refuses } from "../internal/assertions.js"
 import { awkwardTexts } from "../internal/samples.js"
 import type { Subject } from "../Subject.js"
 
-const definition = (version: number, parts: Partial<Definition> = {}): Definition => ({
+const definition = (version: number, parts: Partial<PublishedDefinition> = {}): PublishedDefinition => ({
   definitionId: "order",
   version,
   digest: `digest-${version}`,

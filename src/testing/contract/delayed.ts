@@ -27,7 +27,7 @@ const eventIds = Effect.map(outbox(), (entries) => entries.map((entry) => entry.
 const rest = Effect.gen(function* () {
   const store = yield* ExecutionStore
   const before = new Set((yield* outbox()).map((entry) => entry.seq))
-  while ((yield* store.releaseDelayed(endOfTime, 1000)) > 0);
+  while ((yield* store.delayed.release(endOfTime, 1000)) > 0);
   return (yield* outbox()).filter((entry) => !before.has(entry.seq))
 })
 
@@ -43,11 +43,11 @@ export const delayed = ({ property, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { emits: [later("1", 100.5)] })
-        expect(yield* store.releaseDelayed(100.499)).toBe(0)
+        expect(yield* store.delayed.release(100.499)).toBe(0)
         expect(yield* outbox()).toEqual([])
-        expect(yield* store.releaseDelayed(100.5)).toBe(1)
+        expect(yield* store.delayed.release(100.5)).toBe(1)
         expect((yield* outbox()).map(({ event, targetId }) => ({ event, targetId }))).toEqual([emit("1")])
-        expect(yield* store.releaseDelayed(endOfTime)).toBe(0)
+        expect(yield* store.delayed.release(endOfTime)).toBe(0)
       }))
 
     test("the seqs of a commit are those of its other emits, in their order", () =>
@@ -86,7 +86,7 @@ export const delayed = ({ property, test }: Subject): void => {
         yield* store.enqueue([later("4", 10), later("5", -1.5)])
         yield* store.commit(order("b"), { emits: [later("6", 20), later("7", 0), later("8", -0)] })
         const [first = 0] = yield* store.enqueue([emit("before")])
-        expect(yield* store.releaseDelayed(20)).toBe(7)
+        expect(yield* store.delayed.release(20)).toBe(7)
         const released = yield* outbox()
         expect(released.map((entry) => entry.event.id)).toEqual(["before", "5", "7", "8", "2", "4", "3", "6"])
         expect(released.every((entry, i) => i === 0 || entry.seq > first)).toBe(true)
@@ -97,23 +97,23 @@ export const delayed = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         const names = Array.from({ length: 110 }, (_, i) => `${i}`)
         yield* store.commit(order("a"), { emits: names.map((name, i) => later(name, i / 2)) })
-        expect(yield* store.releaseDelayed(1000, 3)).toBe(3)
+        expect(yield* store.delayed.release(1000, 3)).toBe(3)
         expect(yield* eventIds).toEqual(["0", "1", "2"])
-        expect(yield* store.releaseDelayed(1000)).toBe(100)
-        expect(yield* store.releaseDelayed(1000, 1000)).toBe(7)
+        expect(yield* store.delayed.release(1000)).toBe(100)
+        expect(yield* store.delayed.release(1000, 1000)).toBe(7)
         expect(yield* eventIds).toEqual(names)
       }))
 
     test("the next one is the earliest, due or not", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        expect(yield* store.nextDelayed).toEqual(Option.none())
+        expect(yield* store.delayed.next).toEqual(Option.none())
         yield* store.enqueue([later("1", 4e9), later("2", 12.25), later("3", 12.5)])
-        expect(yield* store.nextDelayed).toEqual(Option.some(12.25))
+        expect(yield* store.delayed.next).toEqual(Option.some(12.25))
         yield* TestClock.setTime(20_000)
-        expect(yield* store.nextDelayed).toEqual(Option.some(12.25))
-        yield* store.releaseDelayed(20)
-        expect(yield* store.nextDelayed).toEqual(Option.some(4e9))
+        expect(yield* store.delayed.next).toEqual(Option.some(12.25))
+        yield* store.delayed.release(20)
+        expect(yield* store.delayed.next).toEqual(Option.some(4e9))
       }))
 
     test("a time that is past is due at once", () =>
@@ -121,8 +121,8 @@ export const delayed = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* TestClock.setTime(1_790_000_000_000)
         yield* store.commit(order("a"), { emits: [later("1", 1_789_999_999)] })
-        expect(yield* store.nextDelayed).toEqual(Option.some(1_789_999_999))
-        expect(yield* store.releaseDelayed(1_790_000_000)).toBe(1)
+        expect(yield* store.delayed.next).toEqual(Option.some(1_789_999_999))
+        expect(yield* store.delayed.release(1_790_000_000)).toBe(1)
       }))
 
     test("a far future is kept to the second", () =>
@@ -131,9 +131,9 @@ export const delayed = ({ property, test }: Subject): void => {
         const years = [4_102_444_800, 253_402_300_799, 2 ** 53]
         yield* store.enqueue(years.map((dueAt) => later(String(dueAt), dueAt)))
         for (const dueAt of years) {
-          expect(yield* store.nextDelayed).toEqual(Option.some(dueAt))
-          expect(yield* store.releaseDelayed(dueAt - 1)).toBe(0)
-          expect(yield* store.releaseDelayed(dueAt)).toBe(1)
+          expect(yield* store.delayed.next).toEqual(Option.some(dueAt))
+          expect(yield* store.delayed.release(dueAt - 1)).toBe(0)
+          expect(yield* store.delayed.release(dueAt)).toBe(1)
         }
       }))
 
@@ -142,10 +142,10 @@ export const delayed = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { emits: times.map((dueAt) => later(String(dueAt), dueAt)) })
         for (const dueAt of times.toSorted((a, b) => a - b)) {
-          expect(yield* store.nextDelayed).toEqual(Option.some(dueAt))
-          expect(yield* store.releaseDelayed(dueAt, 1)).toBe(1)
+          expect(yield* store.delayed.next).toEqual(Option.some(dueAt))
+          expect(yield* store.delayed.release(dueAt, 1)).toBe(1)
         }
-        expect(yield* store.nextDelayed).toEqual(Option.none())
+        expect(yield* store.delayed.next).toEqual(Option.none())
       })
     )
 
@@ -162,7 +162,7 @@ export const delayed = ({ property, test }: Subject): void => {
           expected: 1,
           found: null
         })
-        expect(yield* store.nextDelayed).toEqual(Option.none())
+        expect(yield* store.delayed.next).toEqual(Option.none())
       }))
 
     test("of two writers with the same bytes one emits", () =>
@@ -181,7 +181,7 @@ export const delayed = ({ property, test }: Subject): void => {
         const names = Array.from({ length: 30 }, (_, i) => `${i}`)
         yield* store.enqueue(names.map((name, i) => later(name, i)))
         const counts = yield* Effect.all(
-          Array.from({ length: 5 }, () => store.releaseDelayed(1000, 10)),
+          Array.from({ length: 5 }, () => store.delayed.release(1000, 10)),
           { concurrency: "unbounded" }
         )
         expect(counts.reduce((sum, count) => sum + count, 0)).toBe(30)
@@ -194,7 +194,7 @@ export const delayed = ({ property, test }: Subject): void => {
         yield* store.commit(order("a"), { ...everything("e"), emits: [later("to b", 10, "b"), later("to a", 10, "a")] })
         yield* store.commit(order("b"), { emits: [later("from b to a", 5, "a"), later("to nobody", 20, null)] })
         expect(yield* store.purge("a", 2)).toBe(false)
-        expect(yield* store.nextDelayed).toEqual(Option.some(5))
+        expect(yield* store.delayed.next).toEqual(Option.some(5))
         expect(yield* store.purge("a", 1)).toBe(true)
         expect(yield* restIds).toEqual(["to b", "to nobody"])
       }))
@@ -204,7 +204,7 @@ export const delayed = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.enqueue([later("1", 10, "never")])
         expect(yield* store.purge("never", 1)).toBe(false)
-        expect(yield* store.nextDelayed).toEqual(Option.none())
+        expect(yield* store.delayed.next).toEqual(Option.none())
       }))
 
     test("the event is kept as it is, and waits to be delivered since it was due", () =>
@@ -220,7 +220,7 @@ export const delayed = ({ property, test }: Subject): void => {
         yield* TestClock.setTime(100_000)
         yield* store.commit(order("a"), { emits: [{ targetId: "b", event, dueAt: 150.5 }] })
         yield* store.enqueue([{ targetId: "b", event, dueAt: 20 }])
-        yield* store.releaseDelayed(200)
+        yield* store.delayed.release(200)
         const entries = yield* outboxEntries()
         expect(entries.map((entry) => entry.event)).toEqual([event, event])
         expect(entries.map((entry) => entry.emittedAt)).toEqual([100, 150.5])
@@ -234,8 +234,8 @@ export const delayed = ({ property, test }: Subject): void => {
         const quiet = { emits: 0, spawns: 0, nextTimer: Option.none(), nextDelayed: Option.none() }
         yield* store.commit(order("a"), { emits: [later("1", 30), emit("2"), later("3", 20.5)] })
         yield* store.enqueue([later("4", 40)])
-        yield* store.releaseDelayed(10)
-        yield* store.releaseDelayed(30)
+        yield* store.delayed.release(10)
+        yield* store.delayed.release(30)
         expect(notices).toEqual([
           { ...quiet, emits: 1, nextDelayed: Option.some(20.5) },
           { ...quiet, nextDelayed: Option.some(40) },
@@ -253,11 +253,11 @@ export const delayed = ({ property, test }: Subject): void => {
           yield* refuses(store.enqueue(emits), "emits[1].dueAt")
         }
         yield* refuses(store.enqueue([later("", 1)]), "emits[0].event.id")
-        yield* refuses(store.releaseDelayed(Number.NaN), "now")
-        for (const limit of [0, -1, 1.5, 1001, Number.NaN]) yield* refuses(store.releaseDelayed(1, limit), "limit")
+        yield* refuses(store.delayed.release(Number.NaN), "now")
+        for (const limit of [0, -1, 1.5, 1001, Number.NaN]) yield* refuses(store.delayed.release(1, limit), "limit")
         expect(yield* store.idsWithPrefix("")).toEqual([])
         expect(yield* outbox()).toEqual([])
-        expect(yield* store.nextDelayed).toEqual(Option.none())
+        expect(yield* store.delayed.next).toEqual(Option.none())
       }))
   })
 }

@@ -6,7 +6,7 @@
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
-import type { Ack, Timer } from "../../Commit.js"
+import type { Timer, WorkItem } from "../../Commit.js"
 import { cancelTimer, scheduleTimer } from "../../Commit.js"
 import { type DueQuery, ExecutionStore } from "../../ExecutionStore.js"
 import { conflicts, refuses } from "../internal/assertions.js"
@@ -14,9 +14,9 @@ import { awkwardTexts, emit, order, spawn } from "../internal/samples.js"
 import { endOfTime, spawns } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
 
-const timer = (path: string, fireAt: number): Timer & Ack => ({ _tag: "Timer", executionId: "a", path, fireAt })
+const timer = (path: string, fireAt: number): Timer & WorkItem => ({ _tag: "Timer", executionId: "a", path, fireAt })
 
-const outboxWork = (seq: number): Ack => ({ _tag: "Outbox", seq })
+const outboxWork = (seq: number): WorkItem => ({ _tag: "Outbox", seq })
 
 /** One event, spawn and timer of the execution "a", at version 1, and the work that they are. */
 const oneOfEach = Effect.gen(function* () {
@@ -28,12 +28,12 @@ const oneOfEach = Effect.gen(function* () {
   })
   const outbox = outboxWork(seqs[0] ?? 0)
   const [child] = yield* spawns()
-  const spawnWork: Ack = { _tag: "Spawn", seq: child?.seq ?? 0 }
+  const spawnWork: WorkItem = { _tag: "Spawn", seq: child?.seq ?? 0 }
   return { execution, outbox, spawn: spawnWork, timer: timer("p", 10) }
 })
 
-const fail = (work: Ack, attempts = 1, error = "no answer", retryAt = 60.5) =>
-  Effect.flatMap(ExecutionStore, (store) => store.recordFailure({ work, attempts, error, retryAt }))
+const fail = (work: WorkItem, attempts = 1, error = "no answer", retryAt = 60.5) =>
+  Effect.flatMap(ExecutionStore, (store) => store.deadLetters.recordFailure({ work, attempts, error, retryAt }))
 
 /** How many failures are remembered, of each kind, by the count and by the pages. */
 const remembered = Effect.gen(function* () {
@@ -86,7 +86,7 @@ const ends: ReadonlyArray<
     [1, 1, 0]
   ],
   ["the execution is purged", () => Effect.flatMap(ExecutionStore, (store) => store.purge("a", 1)), [0, 0, 0]],
-  ["the spawns are dropped", () => Effect.flatMap(ExecutionStore, (store) => store.dropSpawns("a")), [1, 0, 1]]
+  ["the spawns are dropped", () => Effect.flatMap(ExecutionStore, (store) => store.spawns.drop("a")), [1, 0, 1]]
 ]
 
 /**
@@ -265,18 +265,18 @@ export const failures = ({ hasRaw, rawTest, test }: Subject): void => {
         const store = yield* ExecutionStore
         const record = { work: outboxWork(1), attempts: 1, error: "", retryAt: 1 }
         for (const attempts of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-          yield* refuses(store.recordFailure({ ...record, attempts }), "attempts")
+          yield* refuses(store.deadLetters.recordFailure({ ...record, attempts }), "attempts")
         }
         for (const time of [Number.NaN, Number.POSITIVE_INFINITY]) {
-          yield* refuses(store.recordFailure({ ...record, retryAt: time }), "retryAt")
-          yield* refuses(store.recordFailure({ ...record, work: timer("p", time) }), "work.fireAt")
+          yield* refuses(store.deadLetters.recordFailure({ ...record, retryAt: time }), "retryAt")
+          yield* refuses(store.deadLetters.recordFailure({ ...record, work: timer("p", time) }), "work.fireAt")
         }
         for (const seq of [-1, 0.5, 2 ** 53]) {
-          yield* refuses(store.recordFailure({ ...record, work: { _tag: "Spawn", seq } }), "work.seq")
+          yield* refuses(store.deadLetters.recordFailure({ ...record, work: { _tag: "Spawn", seq } }), "work.seq")
         }
-        yield* refuses(store.recordFailure({ ...record, work: timer("\ud800", 1) }), "work.path")
+        yield* refuses(store.deadLetters.recordFailure({ ...record, work: timer("\ud800", 1) }), "work.path")
         const nobody = { _tag: "Timer", executionId: "\ud800", path: "p", fireAt: 1 } as const
-        yield* refuses(store.recordFailure({ ...record, work: nobody }), "work.executionId")
+        yield* refuses(store.deadLetters.recordFailure({ ...record, work: nobody }), "work.executionId")
       }))
 
     if (!hasRaw) return

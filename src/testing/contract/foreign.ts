@@ -228,7 +228,7 @@ export const foreign = ({ hasRaw, rawTest }: Subject): void => {
         }
         const found = yield* timers()
         expect(found.map((timer) => timer.fireAt)).toEqual(times.toSorted((a, b) => a - b))
-        expect(yield* store.nextTimer).toEqual(Option.some({ executionId: "a", path: "p1", fireAt: 1e-300 }))
+        expect(yield* store.timers.next).toEqual(Option.some({ executionId: "a", path: "p1", fireAt: 1e-300 }))
         for (const timer of found) expect(yield* store.deleteTimer(timer)).toBe(true)
       })
     )

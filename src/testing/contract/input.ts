@@ -45,7 +45,7 @@ const places: ReadonlyArray<readonly [name: string, path: string, call: Call]> =
     "after.executionId",
     (store, id) => store.dueTimers(1, { after: { executionId: id, path: "", fireAt: 1 } })
   ],
-  ["isArmed", "executionId", (store, id) => store.isArmed({ executionId: id, path: "p", fireAt: 1 })],
+  ["isArmed", "executionId", (store, id) => store.timers.isArmed({ executionId: id, path: "p", fireAt: 1 })],
   ["deleteTimer", "executionId", (store, id) => store.deleteTimer({ executionId: id, path: "p", fireAt: 1 })],
   ["appendTrace", "executionId", (store, id) => store.appendTrace(id, step("e"))],
   ["readTrace", "executionId", (store, id) => store.readTrace(id)],
@@ -77,7 +77,7 @@ const texts: ReadonlyArray<readonly [name: string, path: string, call: Call]> = 
     "ack.path",
     (store, path) => store.commit(order("a"), { ack: { _tag: "Timer", executionId: "a", path, fireAt: 1 } })
   ],
-  ["isArmed", "path", (store, path) => store.isArmed({ executionId: "a", path, fireAt: 1 })],
+  ["isArmed", "path", (store, path) => store.timers.isArmed({ executionId: "a", path, fireAt: 1 })],
   ["deleteTimer", "path", (store, path) => store.deleteTimer({ executionId: "a", path, fireAt: 1 })],
   ["dueTimers", "after.path", (store, path) => store.dueTimers(1, { after: { executionId: "a", path, fireAt: 1 } })],
   ["idsWithPrefix", "prefix", (store, prefix) => store.idsWithPrefix(prefix)]
@@ -141,7 +141,7 @@ export const input = ({ test, testWith }: Subject): void => {
           // each on an execution of its own
           yield* call({ ...store, commit: (_, commit) => store.commit(order(`a${i}`), commit) }, "")
         }
-        expect(yield* store.isArmed({ executionId: "a0", path: "", fireAt: 1 })).toBe(true)
+        expect(yield* store.timers.isArmed({ executionId: "a0", path: "", fireAt: 1 })).toBe(true)
       }))
 
     test("ids of exactly 1,024 bytes are ids", () =>
@@ -267,7 +267,7 @@ export const input = ({ test, testWith }: Subject): void => {
         for (const time of moments) {
           yield* refuses(store.dueTimers(time), "now")
           yield* refuses(store.dueTimers(1, { after: { executionId: "a", path: "", fireAt: time } }), "after.fireAt")
-          yield* refuses(store.isArmed({ executionId: "a", path: "", fireAt: time }), "fireAt")
+          yield* refuses(store.timers.isArmed({ executionId: "a", path: "", fireAt: time }), "fireAt")
           yield* refuses(store.deleteTimer({ executionId: "a", path: "", fireAt: time }), "fireAt")
           const ack = { _tag: "Timer", executionId: "a", path: "", fireAt: time } as const
           yield* refuses(store.commit(order("a"), { ack }), "ack.fireAt")

@@ -13,18 +13,18 @@ import { awkwardTexts } from "../internal/samples.js"
 import type { Subject } from "../Subject.js"
 
 const renew = (holder: string, what: Partial<Omit<Renewal, "holder">> = {}) =>
-  Effect.flatMap(ExecutionStore, (store) => store.renewLeases({ pool: "p", holder, ttl: 10, ...what }))
+  Effect.flatMap(ExecutionStore, (store) => store.leases.renew({ pool: "p", holder, ttl: 10, ...what }))
 
 /** The leases of a pool, each as its holder and its fencing number. */
 const held = (pool = "p") =>
   Effect.gen(function* () {
-    const { leases } = yield* Effect.flatMap(ExecutionStore, (store) => store.leases(pool))
+    const { leases } = yield* Effect.flatMap(ExecutionStore, (store) => store.leases.load(pool))
     return Object.fromEntries(leases.map(({ fence, holder, name }) => [name, [holder, fence]]))
   })
 
 const members = (pool = "p") =>
   Effect.map(
-    Effect.flatMap(ExecutionStore, (store) => store.leases(pool)),
+    Effect.flatMap(ExecutionStore, (store) => store.leases.load(pool)),
     ({ members }) => members
   )
 
@@ -44,7 +44,7 @@ export const leases = ({ test }: Subject): void => {
     test("a pool that nobody joined is empty", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        expect(yield* store.leases("p")).toEqual({ members: [], leases: [] })
+        expect(yield* store.leases.load("p")).toEqual({ members: [], leases: [] })
       }))
 
     test("a renewal makes a member, and changes its beat each time", () =>
@@ -69,7 +69,7 @@ export const leases = ({ test }: Subject): void => {
         const names = ["\u{1f600}", "b", "\ufffd", "B", "10", "9"]
         for (const name of names) yield* renew(name, { claim: [name] })
         const sorted = ["10", "9", "B", "b", "\ufffd", "\u{1f600}"]
-        const pool = yield* store.leases("p")
+        const pool = yield* store.leases.load("p")
         expect(pool.members.map((member) => member.holder)).toEqual(sorted)
         expect(pool.leases.map((lease) => lease.name)).toEqual(sorted)
       }))
@@ -165,9 +165,9 @@ export const leases = ({ test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* renew("a", { claim: ["1", "2"] })
         yield* renew("b", { claim: ["3"] })
-        yield* store.leaveLeases("p", "a")
-        yield* store.leaveLeases("p", "a")
-        yield* store.leaveLeases("q", "b")
+        yield* store.leases.leave("p", "a")
+        yield* store.leases.leave("p", "a")
+        yield* store.leases.leave("q", "b")
         expect((yield* members()).map((member) => member.holder)).toEqual(["b"])
         expect(yield* held()).toEqual({ 1: [null, 1], 2: [null, 1], 3: ["b", 1] })
       }))
@@ -178,7 +178,7 @@ export const leases = ({ test }: Subject): void => {
         yield* renew("a", { claim: ["1"] })
         yield* renew("a", { pool: "q", claim: ["1"] })
         yield* renew("b", { pool: "q", claim: ["2"] })
-        yield* store.leaveLeases("q", "a")
+        yield* store.leases.leave("q", "a")
         expect(yield* held()).toEqual({ 1: ["a", 1] })
         expect(yield* held("q")).toEqual({ 1: [null, 1], 2: ["b", 1] })
         expect((yield* members("q")).map((member) => member.holder)).toEqual(["b"])
@@ -201,9 +201,9 @@ export const leases = ({ test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         for (const name of ["", "\ud800", "x".repeat(1025)]) {
-          yield* refuses(store.leases(name), "pool")
-          yield* refuses(store.leaveLeases(name, "a"), "pool")
-          yield* refuses(store.leaveLeases("p", name), "holder")
+          yield* refuses(store.leases.load(name), "pool")
+          yield* refuses(store.leases.leave(name, "a"), "pool")
+          yield* refuses(store.leases.leave("p", name), "holder")
           yield* refuses(renew(name), "holder")
           yield* refuses(renew("a", { pool: name }), "pool")
           yield* refuses(renew("a", { claim: ["1", name] }), "claim[1]")
@@ -216,7 +216,7 @@ export const leases = ({ test }: Subject): void => {
         }
         for (const ttl of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) yield* refuses(renew("a", { ttl }), "ttl")
         yield* refuses(renew("a", { evict: [{ holder: "a", beat: "b" }] }), "evict[0]")
-        expect(yield* store.leases("p")).toEqual({ members: [], leases: [] })
+        expect(yield* store.leases.load("p")).toEqual({ members: [], leases: [] })
       }))
   })
 }

@@ -28,9 +28,9 @@ export const redrives = ({ test }: Subject): void => {
         yield* TestClock.adjust("1 minute")
         yield* bury(outboxWork(first))
         const [letter] = yield* letters()
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
         expect(yield* letters()).toEqual([])
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(false)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(false)
         const entries = yield* outboxEntries()
         expect(entries.map((entry) => entry.event.id)).toEqual(["2", "1"])
         expect(entries[1]).toEqual({ ...entry, seq: entries[1]?.seq })
@@ -42,7 +42,7 @@ export const redrives = ({ test }: Subject): void => {
         const store = yield* ExecutionStore
         const ids = yield* buried(emit("1"))
         for (let i = 0; i < 3; i++) {
-          expect(yield* store.redrive(ids.at(-1) ?? 0)).toBe(true)
+          expect(yield* store.deadLetters.redrive(ids.at(-1) ?? 0)).toBe(true)
           const [entry] = yield* outbox()
           yield* bury(outboxWork(entry?.seq ?? 0), { ...why, attempts: i })
           const [letter, ...others] = yield* letters()
@@ -60,11 +60,11 @@ export const redrives = ({ test }: Subject): void => {
         const [entry] = yield* spawns()
         yield* bury({ _tag: "Spawn", seq: entry?.seq ?? 0 })
         const [letter] = yield* letters({ kind: "Spawn" })
-        expect(yield* store.redrive(letter?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(true)
         const all = yield* spawns()
         expect(all.map((entry) => entry.childId)).toEqual(["2", "1"])
         expect(all[1]).toEqual({ ...entry, seq: all[1]?.seq })
-        expect(yield* store.isSpawning("1")).toBe(true)
+        expect(yield* store.spawns.isPending("1")).toBe(true)
       }))
 
     test("a redriven timer is armed for its time, unless its path is armed for another", () =>
@@ -73,19 +73,19 @@ export const redrives = ({ test }: Subject): void => {
         const { execution } = yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10.25)] })
         yield* bury(timerWork(timer("p", 10.25)))
         const [first] = yield* letters()
-        expect(yield* store.redrive(first?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(first?.id ?? 0)).toBe(true)
         expect(yield* armed()).toEqual([timer("p", 10.25)])
         expect(yield* letters()).toEqual([])
 
         yield* bury(timerWork(timer("p", 10.25)))
         const again = yield* store.commit(execution, { timers: [scheduleTimer("p", 30)] })
         const [second] = yield* letters()
-        expect(yield* store.redrive(second?.id ?? 0)).toBe(false)
+        expect(yield* store.deadLetters.redrive(second?.id ?? 0)).toBe(false)
         expect(yield* armed()).toEqual([timer("p", 30)])
         expect(yield* letters()).toEqual([second])
 
         yield* store.commit(again.execution, { timers: [scheduleTimer("p", 10.25)] })
-        expect(yield* store.redrive(second?.id ?? 0)).toBe(true)
+        expect(yield* store.deadLetters.redrive(second?.id ?? 0)).toBe(true)
         expect(yield* armed()).toEqual([timer("p", 10.25)])
         expect(yield* letters()).toEqual([])
       }))
@@ -95,12 +95,12 @@ export const redrives = ({ test }: Subject): void => {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10)] })
         const work = timerWork(timer("p", 10))
-        yield* store.recordFailure({ work, attempts: 20, error: "", retryAt: 1 })
+        yield* store.deadLetters.recordFailure({ work, attempts: 20, error: "", retryAt: 1 })
         yield* bury(work)
         const [letter] = yield* letters()
-        yield* store.redrive(letter?.id ?? 0)
+        yield* store.deadLetters.redrive(letter?.id ?? 0)
         expect((yield* store.dueTimers(10)).failures).toEqual([])
-        yield* store.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
+        yield* store.deadLetters.recordFailure({ work, attempts: 1, error: "", retryAt: 1 })
         expect((yield* store.dueTimers(10)).failures).toMatchObject([{ attempts: 1 }])
       }))
 
@@ -119,14 +119,14 @@ export const redrives = ({ test }: Subject): void => {
         expect(heard).toEqual([])
         yield* buried(emit("1"))
         heard.splice(0)
-        for (const letter of yield* letters()) yield* store.redrive(letter.id)
+        for (const letter of yield* letters()) yield* store.deadLetters.redrive(letter.id)
         expect(heard).toEqual([
           { emits: 0, spawns: 1, nextTimer: Option.none() },
           { emits: 0, spawns: 0, nextTimer: Option.some(10.5) },
           { emits: 1, spawns: 0, nextTimer: Option.none() }
         ])
-        yield* store.redrive(99)
-        yield* store.discard(99)
+        yield* store.deadLetters.redrive(99)
+        yield* store.deadLetters.discard(99)
         expect(heard).toHaveLength(3)
       }))
   })

@@ -32,10 +32,10 @@ const known = (id: string, ...events: ReadonlyArray<string>) =>
     return yield* Effect.filter(events, (event) => store.isProcessed(id, event))
   })
 
-const mark = Effect.flatMap(ExecutionStore, (store) => store.markProcessed)
+const mark = Effect.flatMap(ExecutionStore, (store) => store.ledger.mark)
 
 const prune = (before: number, query?: PendingQuery) =>
-  Effect.flatMap(ExecutionStore, (store) => store.pruneProcessed(before, query))
+  Effect.flatMap(ExecutionStore, (store) => store.ledger.prune(before, query))
 
 const nothing = { removed: 0, next: Option.none() }
 
@@ -135,7 +135,7 @@ export const retention = ({ test }: Subject): void => {
         yield* mark
         yield* store.enqueue([{ ...emit("1", "a"), dueAt: 1000 }])
         const [seq = -1] = yield* store.enqueue([emit("1", "b")])
-        yield* store.bury({ _tag: "Outbox", seq }, { reason: "rejected", attempts: 1, error: "no" })
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq }, { reason: "rejected", attempts: 1, error: "no" })
         expect(yield* prune(0)).toEqual({ removed: 1, next: Option.none() })
         expect(yield* known("a", "1", "2")).toEqual(["1", "2"])
         expect(yield* known("b", "1", "2")).toEqual(["1", "2"])

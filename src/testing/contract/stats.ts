@@ -62,14 +62,14 @@ export const stats = ({ hasRaw, rawTest, test }: Subject): void => {
         yield* store.commit(order("a"), { spawns: [spawn("c"), spawn("d")] })
         const [child] = yield* spawns()
         const failure = { attempts: 1, error: "", retryAt: 1 }
-        yield* store.recordFailure({ work: { _tag: "Outbox", seq: first }, ...failure })
-        yield* store.recordFailure({ work: { _tag: "Outbox", seq: second }, ...failure })
-        yield* store.recordFailure({ work: { _tag: "Spawn", seq: child?.seq ?? 0 }, ...failure })
+        yield* store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: first }, ...failure })
+        yield* store.deadLetters.recordFailure({ work: { _tag: "Outbox", seq: second }, ...failure })
+        yield* store.deadLetters.recordFailure({ work: { _tag: "Spawn", seq: child?.seq ?? 0 }, ...failure })
         yield* TestClock.adjust("2500 millis")
         const why = { reason: "attempts", attempts: 1, error: "" } as const
-        yield* store.bury({ _tag: "Outbox", seq: first }, why)
+        yield* store.deadLetters.bury({ _tag: "Outbox", seq: first }, why)
         yield* TestClock.adjust("1 second")
-        yield* store.bury({ _tag: "Spawn", seq: child?.seq ?? 0 }, why)
+        yield* store.deadLetters.bury({ _tag: "Spawn", seq: child?.seq ?? 0 }, why)
         const stats = yield* store.stats
         expect(stats.outbox).toMatchObject({ count: 2, failing: 1 })
         expect(stats.spawns).toMatchObject({ count: 1, failing: 0 })

@@ -151,16 +151,16 @@ export const timers = ({ property, test }: Subject): void => {
     test("nextTimer is the first one, due or not", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        expect(yield* store.nextTimer).toEqual(Option.none())
+        expect(yield* store.timers.next).toEqual(Option.none())
         const { execution } = yield* store.commit(order("a"), {
           timers: [scheduleTimer("late", 1e9), scheduleTimer("soon", 10)]
         })
-        expect(yield* store.nextTimer).toEqual(Option.some(timer("a", "soon", 10)))
+        expect(yield* store.timers.next).toEqual(Option.some(timer("a", "soon", 10)))
         yield* store.commit(order("b"), { timers: [scheduleTimer("sooner", -3)] })
-        expect(yield* store.nextTimer).toEqual(Option.some(timer("b", "sooner", -3)))
+        expect(yield* store.timers.next).toEqual(Option.some(timer("b", "sooner", -3)))
         yield* store.deleteTimer(timer("b", "sooner", -3))
         yield* store.commit(execution, { timers: [cancelTimer("soon")] })
-        expect(yield* store.nextTimer).toEqual(Option.some(timer("a", "late", 1e9)))
+        expect(yield* store.timers.next).toEqual(Option.some(timer("a", "late", 1e9)))
       }))
 
     test("isArmed tells whether the timer is armed for exactly this time", () =>
@@ -168,15 +168,15 @@ export const timers = ({ property, test }: Subject): void => {
         const store = yield* ExecutionStore
         const at = 1790000060.1234567
         const { execution } = yield* store.commit(order("a"), { timers: [scheduleTimer("p", at)] })
-        expect(yield* store.isArmed(timer("a", "p", at))).toBe(true)
-        expect(yield* store.isArmed(timer("a", "p", neighbour(at)))).toBe(false)
-        expect(yield* store.isArmed(timer("a", "q", at))).toBe(false)
-        expect(yield* store.isArmed(timer("b", "p", at))).toBe(false)
+        expect(yield* store.timers.isArmed(timer("a", "p", at))).toBe(true)
+        expect(yield* store.timers.isArmed(timer("a", "p", neighbour(at)))).toBe(false)
+        expect(yield* store.timers.isArmed(timer("a", "q", at))).toBe(false)
+        expect(yield* store.timers.isArmed(timer("b", "p", at))).toBe(false)
         const moved = yield* store.commit(execution, { timers: [scheduleTimer("p", 20)] })
-        expect(yield* store.isArmed(timer("a", "p", at))).toBe(false)
-        expect(yield* store.isArmed(timer("a", "p", 20))).toBe(true)
+        expect(yield* store.timers.isArmed(timer("a", "p", at))).toBe(false)
+        expect(yield* store.timers.isArmed(timer("a", "p", 20))).toBe(true)
         yield* store.commit(moved.execution, { timers: [cancelTimer("p")] })
-        expect(yield* store.isArmed(timer("a", "p", 20))).toBe(false)
+        expect(yield* store.timers.isArmed(timer("a", "p", 20))).toBe(false)
       }))
 
     test("deleting is guarded by the time: a timer that was armed anew stays", () =>

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { Ack, Timer } from "../../Commit.js"
+import type { Timer, WorkItem } from "../../Commit.js"
 import type { Burial } from "../../DeadLetter.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { emit } from "./samples.js"
@@ -8,14 +8,14 @@ import { deadLetters as letters } from "./state.js"
 
 export const timer = (path: string, fireAt: number, executionId = "a"): Timer => ({ executionId, path, fireAt })
 
-export const timerWork = (timer: Timer): Ack => ({ _tag: "Timer", ...timer })
+export const timerWork = (timer: Timer): WorkItem => ({ _tag: "Timer", ...timer })
 
-export const outboxWork = (seq: number): Ack => ({ _tag: "Outbox", seq })
+export const outboxWork = (seq: number): WorkItem => ({ _tag: "Outbox", seq })
 
 export const why: Burial = { reason: "attempts", attempts: 20, error: "no answer" }
 
-export const bury = (work: Ack, burial: Burial = why) =>
-  Effect.flatMap(ExecutionStore, (store) => store.bury(work, burial))
+export const bury = (work: WorkItem, burial: Burial = why) =>
+  Effect.flatMap(ExecutionStore, (store) => store.deadLetters.bury(work, burial))
 
 /** Enqueues events and gives them up at once; gives the ids of the dead letters. */
 export const buried = (...emits: ReadonlyArray<ReturnType<typeof emit>>) =>

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Ack, OutboxEntry, SpawnEntry, Timer, TraceEntry } from "../../Commit.js"
+import type { OutboxEntry, SpawnEntry, Timer, TraceEntry, WorkItem } from "../../Commit.js"
 import type { DeadLetter, Failure } from "../../DeadLetter.js"
 import type { Execution, ExecutionSummary } from "../../Execution.js"
 import * as ExecutionStore from "../../ExecutionStore.js"
@@ -106,7 +106,7 @@ export const deadLetters = (query: ExecutionStore.DeadLetterQuery = {}): Read<Re
     const all: Array<DeadLetter> = []
     let next = query
     for (;;) {
-      const page = yield* Effect.flatMap(store, (store) => store.listDeadLetters(next))
+      const page = yield* Effect.flatMap(store, (store) => store.deadLetters.list(next))
       goesOn(
         "dead letters",
         page.entries.every((letter) => letter.id > (next.after ?? -1))
@@ -121,7 +121,7 @@ export const deadLetters = (query: ExecutionStore.DeadLetterQuery = {}): Read<Re
 /** For each row of a page, what is recorded of it. */
 const failuresOf = <A>(
   page: { readonly entries: ReadonlyArray<A>; readonly failures: ReadonlyArray<Failure> },
-  isOf: (entry: A, work: Ack) => boolean
+  isOf: (entry: A, work: WorkItem) => boolean
 ) =>
   page.entries.map((entry) =>
     page.failures.filter(({ work }) => isOf(entry, work)).map(({ work: _, ...failure }) => failure)
@@ -130,7 +130,7 @@ const failuresOf = <A>(
 /** What is recorded of failures, in the order of the rows. */
 export const failures = Effect.gen(function* () {
   const self = yield* store
-  const bySeq = (entry: { readonly seq: number }, work: Ack) => work._tag !== "Timer" && work.seq === entry.seq
+  const bySeq = (entry: { readonly seq: number }, work: WorkItem) => work._tag !== "Timer" && work.seq === entry.seq
   return {
     outbox: failuresOf(yield* self.pendingOutbox({ limit: 1000 }), bySeq),
     spawns: failuresOf(yield* self.pendingSpawns({ limit: 1000 }), bySeq),
@@ -163,8 +163,8 @@ export const visible = (ids: ReadonlyArray<string>, eventIds: ReadonlyArray<stri
       emitted: (yield* outboxEntries()).map(({ emittedAt, traceparent }) => [emittedAt, traceparent]),
       spawns: yield* spawns(),
       timers: yield* timers(),
-      nextTimer: Option.getOrNull(yield* self.nextTimer),
-      nextDelayed: Option.getOrNull(yield* self.nextDelayed),
+      nextTimer: Option.getOrNull(yield* self.timers.next),
+      nextDelayed: Option.getOrNull(yield* self.delayed.next),
       failures: yield* failures,
       deadLetters: yield* deadLetters(),
       stats: yield* self.stats,

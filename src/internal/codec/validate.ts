@@ -1,7 +1,7 @@
 import * as Either from "effect/Either"
 import type { Timer } from "../../Commit.js"
 import { StoreRejected } from "../../StoreError.js"
-import { Invalid } from "../codec/reader.js"
+import { Invalid } from "./reader.js"
 
 /** Which operation a piece of input belongs to, for the error that refuses it. */
 export interface Call {

@@ -12,13 +12,13 @@ import * as Schema from "effect/Schema"
  * @since 0.1.0
  * @category models
  */
-export interface Definition extends Schema.Schema.Type<typeof Definition> {}
+export interface PublishedDefinition extends Schema.Schema.Type<typeof PublishedDefinition> {}
 
 /**
  * @since 0.1.0
  * @category schemas
  */
-export const Definition = Schema.Struct({
+export const PublishedDefinition = Schema.Struct({
   definitionId: Schema.String,
   version: Schema.Int,
   digest: Schema.String,

@@ -76,7 +76,7 @@ export interface Health {
  * @since 0.1.0
  * @category models
  */
-export interface Worker {
+export interface QueueWorker {
   readonly health: Effect.Effect<Health>
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
@@ -114,7 +114,7 @@ export interface Delivery {
  * @since 0.1.0
  * @category errors
  */
-export class Refused extends Schema.TaggedError<Refused>("holdfast/Worker/Refused")("Refused", {
+export class Refused extends Schema.TaggedError<Refused>("holdfast/QueueWorker/Refused")("Refused", {
   reason: Schema.String
 }) {
   /** @since 0.1.0 */
@@ -130,7 +130,7 @@ export class Refused extends Schema.TaggedError<Refused>("holdfast/Worker/Refuse
  * @since 0.1.0
  * @category errors
  */
-export class Postponed extends Schema.TaggedError<Postponed>("holdfast/Worker/Postponed")("Postponed", {
+export class Postponed extends Schema.TaggedError<Postponed>("holdfast/QueueWorker/Postponed")("Postponed", {
   reason: Schema.String
 }) {
   /** @since 0.1.0 */
@@ -145,7 +145,7 @@ export class Postponed extends Schema.TaggedError<Postponed>("holdfast/Worker/Po
  * @since 0.1.0
  * @category errors
  */
-export class TargetNotFound extends Schema.TaggedError<TargetNotFound>("holdfast/Worker/TargetNotFound")(
+export class TargetNotFound extends Schema.TaggedError<TargetNotFound>("holdfast/QueueWorker/TargetNotFound")(
   "TargetNotFound",
   { targetId: Schema.NullOr(Schema.String) }
 ) {

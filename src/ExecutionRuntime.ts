@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { Ack, Commit, Committed, OutboxEntry } from "./Commit.js"
+import type { Commit, Committed, OutboxEntry, WorkItem } from "./Commit.js"
 import * as Control from "./Control.js"
 import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
@@ -23,13 +23,13 @@ import * as health from "./internal/runtime/health.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
 import * as Processor from "./Processor.js"
+import type * as QueueWorker from "./QueueWorker.js"
 import * as Retention from "./Retention.js"
 import * as Shards from "./Shards.js"
 import * as SpawnRelay from "./SpawnRelay.js"
 import { type StoreError, StoreRejected } from "./StoreError.js"
 import * as Telemetry from "./Telemetry.js"
 import * as TimerSweeper from "./TimerSweeper.js"
-import type * as Worker from "./Worker.js"
 
 /**
  * An execution of this id is stored already. Nothing was written.
@@ -37,7 +37,7 @@ import type * as Worker from "./Worker.js"
  * @since 0.1.0
  * @category errors
  */
-export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/Runtime/AlreadyExists")(
+export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/ExecutionRuntime/AlreadyExists")(
   "AlreadyExists",
   { executionId: Schema.String }
 ) {
@@ -53,10 +53,14 @@ export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/R
  * @since 0.1.0
  * @category errors
  */
-export class TransitionFailed extends Schema.TaggedError<TransitionFailed>("holdfast/Runtime/TransitionFailed")(
-  "TransitionFailed",
-  { executionId: Schema.String, eventId: Schema.String, definitionId: Schema.String, cause: Schema.Defect }
-) {
+export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
+  "holdfast/ExecutionRuntime/TransitionFailed"
+)("TransitionFailed", {
+  executionId: Schema.String,
+  eventId: Schema.String,
+  definitionId: Schema.String,
+  cause: Schema.Defect
+}) {
   /** @since 0.1.0 */
   override get message(): string {
     const why = this.cause instanceof Error ? this.cause.message : String(this.cause)
@@ -82,9 +86,9 @@ export interface Health {
   readonly live: boolean
   readonly ready: boolean
   readonly problems: ReadonlyArray<string>
-  readonly outbox: Worker.Health
-  readonly spawns: Worker.Health
-  readonly timers: Worker.Health
+  readonly outbox: QueueWorker.Health
+  readonly spawns: QueueWorker.Health
+  readonly timers: QueueWorker.Health
   readonly shards: Option.Option<Shards.Health>
   readonly retention: Option.Option<Retention.Health>
   readonly store: Option.Option<Stats>
@@ -95,7 +99,7 @@ export interface Health {
  * A commit of this process.
  *
  * - `from`: where the execution stood before; version 0 is not stored. Status and path are none where the commit does not tell (see
- *   `Commit.Cause`), as where an application commits by itself.
+ *   `Commit.Origin`), as where an application commits by itself.
  * - `to`: where it stands since.
  * - `event`: the event that took it there; `command`: the command of the control plane that did.
  * - `missed`: how many commits before this one were left out, because whoever reads was too slow.
@@ -123,16 +127,7 @@ export interface CommitRecord {
  * @since 0.1.0
  * @category models
  */
-export interface DeadLetters {
-  /** One page of the dead letters, by id. */
-  readonly list: ExecutionStore["listDeadLetters"]
-
-  /** Puts a dead letter back where it came from, to be tried afresh; false where that is not possible. */
-  readonly redrive: ExecutionStore["redrive"]
-
-  /** Removes a dead letter for good; false where there is none. */
-  readonly discard: ExecutionStore["discard"]
-}
+export interface DeadLetters extends Pick<ExecutionStore["deadLetters"], "list" | "redrive" | "discard"> {}
 
 /**
  * A running engine: a processor, and the workers that bring it events, children and timers.
@@ -145,7 +140,7 @@ export interface DeadLetters {
  * @since 0.1.0
  * @category models
  */
-export interface Runtime {
+export interface ExecutionRuntime {
   /** Stores a new execution, and what the commit says. */
   readonly create: (execution: Execution, commit?: Commit) => Effect.Effect<Committed, AlreadyExists | StoreError>
 
@@ -159,7 +154,7 @@ export interface Runtime {
   readonly process: (
     executionId: string,
     event: Event.Event,
-    options?: { readonly ack?: Ack }
+    options?: { readonly ack?: WorkItem }
   ) => Effect.Effect<Processor.Processed, TransitionFailed | Processor.ProcessError>
 
   /**
@@ -197,14 +192,15 @@ export interface Runtime {
  * @since 0.1.0
  * @category tags
  */
-export const Runtime: Context.Tag<Runtime, Runtime> = Context.GenericTag<Runtime>("holdfast/Runtime")
+export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
+  Context.GenericTag<ExecutionRuntime>("holdfast/ExecutionRuntime")
 
 /**
  * - `definitions`, `onFailure`, `conflictRetry`: see `Processor.Options`.
  * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: gets the events without a target, at least once, in order.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
- * - `concurrency`, `pageSize`, `retry`, `maxAttempts`, `shutdownTimeout`: of each worker, see `Worker.Options`.
+ * - `concurrency`, `pageSize`, `retry`, `maxAttempts`, `shutdownTimeout`: of each worker, see `QueueWorker.Options`.
  * - `pollInterval`: how often the relays look for what other processes wrote, by default 1 second.
  * - `timerInterval`: the same for timers, by default 5 seconds.
  * - `leases`: whether the processes of one store share the work, by default false; see `Shards.Options`. Without it each of them delivers
@@ -220,9 +216,9 @@ export const Runtime: Context.Tag<Runtime, Runtime> = Context.GenericTag<Runtime
  */
 export interface Options<D, EC = never, RC = never, ED = never, RD = never>
   extends Processor.Options<D>,
-    Omit<Worker.Options, "shards"> {
+    Omit<QueueWorker.Options, "shards"> {
   readonly child?: SpawnRelay.MakeChild<EC, RC>
-  readonly deliverExternal?: (entry: OutboxEntry, delivery: Worker.Delivery) => Effect.Effect<void, ED, RD>
+  readonly deliverExternal?: (entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>
   readonly unknownTarget?: OutboxRelay.UnknownTarget
   readonly timerInterval?: Duration.DurationInput
   readonly leases?: boolean | Shards.Options
@@ -244,10 +240,14 @@ export interface Options<D, EC = never, RC = never, ED = never, RD = never>
  */
 export function make<D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
   options: Options<D, EC, RC, ED, RD>
-): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD>
+): Effect.Effect<
+  ExecutionRuntime,
+  StoreRejected,
+  ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD
+>
 export function make<E, R, EC, RC, ED, RD>(
   options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
-): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
+): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
   return Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
     Effect.provideService(run(watched, options), ExecutionStore, watched.store)
   )
@@ -256,7 +256,7 @@ export function make<E, R, EC, RC, ED, RD>(
 const run = <E, R, EC, RC, ED, RD>(
   watched: health.Watched,
   options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
-): Effect.Effect<Runtime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
+): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     const { store } = watched
     const { leases = false, onFailure, retention, ...settings } = options
@@ -270,8 +270,8 @@ const run = <E, R, EC, RC, ED, RD>(
 
     const deliver = (
       entry: OutboxEntry,
-      delivery: Worker.Delivery
-    ): Effect.Effect<Worker.Delivered, ED | TransitionFailed | Processor.ProcessError, RD> => {
+      delivery: QueueWorker.Delivery
+    ): Effect.Effect<QueueWorker.Delivered, ED | TransitionFailed | Processor.ProcessError, RD> => {
       const { event, seq, targetId } = entry
       if (targetId !== null) {
         return Effect.as(process(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
@@ -349,15 +349,19 @@ const run = <E, R, EC, RC, ED, RD>(
       pause: Effect.forEach(Object.values(workers), (worker) => worker.pause, { discard: true }),
       resume: Effect.forEach(Object.values(workers), (worker) => worker.resume, { discard: true }),
       control,
-      deadLetters: { list: store.listDeadLetters, redrive: store.redrive, discard: store.discard }
+      deadLetters: {
+        list: store.deadLetters.list,
+        redrive: store.deadLetters.redrive,
+        discard: store.deadLetters.discard
+      }
     }
   })
 
 const noSeq = (): StoreRejected =>
   new StoreRejected({ operation: "enqueue", reason: "sql", detail: "the backend gave the event no seq" })
 
-const delivered: Worker.Delivered = "Delivered"
-const acknowledged: Worker.Delivered = "Acknowledged"
+const delivered: QueueWorker.Delivered = "Delivered"
+const acknowledged: QueueWorker.Delivered = "Acknowledged"
 
 /** The same transitions, whose own failures a caller can tell from those of the store. */
 const withTypedFailures = <E, R>(definitions: {
@@ -386,7 +390,7 @@ const withTypedFailures = <E, R>(definitions: {
 export const layer = <D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
   options: Options<D, EC, RC, ED, RD>
 ): Layer.Layer<
-  Runtime,
+  ExecutionRuntime,
   StoreRejected,
   ExecutionStore | Exclude<Processor.Definitions.Context<D> | RC | RD, Scope.Scope>
-> => Layer.scoped(Runtime, make(options))
+> => Layer.scoped(ExecutionRuntime, make(options))

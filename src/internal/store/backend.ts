@@ -1,0 +1,90 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { WorkItem } from "../../Commit.js"
+import type { Failure } from "../../DeadLetter.js"
+import type { Encoded, Failed } from "../../EncodedStore.js"
+import type { Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { StoreError, StoreRejected } from "../../StoreError.js"
+import * as rows from "../codec/row.js"
+import * as validate from "../codec/validate.js"
+
+/** What each part of a store is made of: the backend, the checks of input, and whom to tell of a write. */
+export interface Backend {
+  readonly encoded: Encoded
+  readonly checks: validate.Checks
+  readonly notify: (notice: Notice) => void
+}
+
+export const defaultPage = 100
+export const maxPage = 1000
+
+/** The present time in seconds since the epoch. */
+export const seconds: Effect.Effect<number> = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
+
+/** A notice of a write that left nothing to do. */
+export const quiet: Notice = {
+  committed: Option.none(),
+  emits: 0,
+  spawns: 0,
+  nextTimer: Option.none(),
+  nextDelayed: Option.none()
+}
+
+/** Refuses what is no whole number within the bounds. */
+export const checkWhole = (
+  call: validate.Call,
+  path: string,
+  value: number,
+  least: number,
+  most = Number.MAX_SAFE_INTEGER
+): Either.Either<void, StoreRejected> => validate.refuse(call, path, validate.wholeNumber(value, least, most))
+
+/** Refuses ids that could not be one. */
+export const checkIds = (
+  { checks }: Backend,
+  call: validate.Call,
+  ids: { readonly [path: string]: string }
+): Effect.Effect<void, StoreRejected> => {
+  for (const [path, id] of Object.entries(ids)) {
+    const problem = checks.id(id)
+    if (problem !== undefined) return Effect.fail(validate.rejected(call, path, problem))
+  }
+  return Effect.void
+}
+
+/** What was recorded of the rows that failed before. */
+const failuresOf = <Row extends Failed>(
+  rows: ReadonlyArray<Row>,
+  work: (row: Row) => WorkItem
+): ReadonlyArray<Failure> =>
+  rows.flatMap((row) => (row.failed === undefined ? [] : [{ ...row.failed, work: work(row) }]))
+
+/** A numbered table: how its rows are read, and what they decode to. */
+export interface NumberedTable<Row, A> {
+  readonly operation: string
+  readonly table: string
+  readonly kind: "Outbox" | "Spawn"
+  readonly read: (after: number | undefined, limit: number) => Effect.Effect<ReadonlyArray<Row>, StoreError>
+  readonly decode: (row: Row) => A
+}
+
+/** A page of a numbered table. One row more is read than asked for: it tells whether there is a next page. */
+export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
+  { decode, kind, operation, read, table }: NumberedTable<Row, A>,
+  query: PendingQuery
+): Effect.Effect<Pending<A>, StoreError> =>
+  Effect.gen(function* () {
+    const limit = query.limit ?? defaultPage
+    yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
+    if (query.after !== undefined) yield* checkWhole({ operation }, "after", query.after, 0)
+    const found = yield* read(query.after, limit + 1)
+    const page = found.slice(0, limit)
+    const work = ({ seq }: Row): WorkItem => ({ _tag: kind, seq })
+    const { corrupt, entries } = rows.partition(page, (row) =>
+      rows.decode({ operation, table, key: String(row.seq), work: work(row) }, () => decode(row))
+    )
+    const next = found.length > limit ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
+    return { entries, corrupt, failures: failuresOf(page, work), next }
+  })

@@ -1,0 +1,45 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+import { type StoreError, StoreUnavailable } from "../../StoreError.js"
+import * as validate from "../codec/validate.js"
+import { type Backend, checkIds, checkWhole } from "./backend.js"
+
+/** The failure of a read after a write that succeeded, as the failure of both. */
+const afterWrite = ({ operation }: validate.Call, error: StoreError): StoreError => {
+  if (error._tag !== "StoreUnavailable") return error
+  const { cause, detail, reason } = error
+  const why = cause === undefined ? { detail } : { detail, cause }
+  return new StoreUnavailable({ operation, reason, outcome: "unknown", ...why })
+}
+
+/** The published texts of definitions. */
+export const make = (backend: Backend): Pick<ExecutionStore, "publishDefinition" | "loadDefinition"> => {
+  const { encoded } = backend
+
+  return {
+    publishDefinition: (definition) =>
+      Effect.gen(function* () {
+        const call = { operation: "publishDefinition" }
+        const { definitionId, digest, publishedAt, source, version } = definition
+        yield* checkIds(backend, call, { definitionId })
+        yield* checkWhole(call, "version", version, 0)
+        yield* validate.refuse(call, "digest", validate.wellFormed(digest))
+        yield* validate.refuse(call, "source", validate.wellFormed(source))
+        if (publishedAt !== null) yield* validate.refuse(call, "publishedAt", validate.finite(publishedAt))
+        yield* encoded.publishDefinition(definition)
+        const stored = yield* Effect.mapError(encoded.loadDefinition(definitionId, version), (error) =>
+          afterWrite(call, error)
+        )
+        return Option.getOrElse(stored, () => definition)
+      }),
+
+    loadDefinition: (definitionId, version) =>
+      Effect.gen(function* () {
+        const call = { operation: "loadDefinition" }
+        yield* checkIds(backend, call, { definitionId })
+        if (version !== undefined) yield* checkWhole(call, "version", version, 0)
+        return yield* encoded.loadDefinition(definitionId, version)
+      })
+  }
+}

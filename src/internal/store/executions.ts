@@ -1,0 +1,155 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { TraceEntry } from "../../Commit.js"
+import type { EncodedExecution, EncodedSummary } from "../../EncodedStore.js"
+import type { Execution, ExecutionSummary, Status } from "../../Execution.js"
+import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
+import type { StoreCorrupt, StoreRejected } from "../../StoreError.js"
+import * as cursor from "../codec/cursor.js"
+import * as executionCodec from "../codec/execution.js"
+import * as json from "../codec/json.js"
+import * as reader from "../codec/reader.js"
+import * as rows from "../codec/row.js"
+import { traceStep } from "../codec/traceStep.js"
+import * as validate from "../codec/validate.js"
+import { type Backend, checkIds, checkWhole, defaultPage, maxPage } from "./backend.js"
+
+const decodeExecution = (
+  operation: string,
+  id: string,
+  row: EncodedExecution
+): Either.Either<Execution, StoreCorrupt> =>
+  rows.decode({ operation, table: "executions", key: id }, () => {
+    const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
+    if (execution.id !== id) throw new reader.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
+    // A commit of it could never succeed: the swap compares the column.
+    if (execution.version !== row.version) {
+      throw new reader.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
+    }
+    return execution
+  })
+
+const decodeSummary = (row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
+  rows.decode({ operation: "listExecutions", table: "executions", key: String(row.id) }, () => {
+    if (row.parts === null) throw new reader.Invalid("data", "not a JSON object")
+    const parts = reader.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
+    return executionCodec.summary(row.id, row.definitionId, row.version, parts)
+  })
+
+const decodeStep =
+  (executionId: string) =>
+  (row: { readonly index: number; readonly entry: unknown }): Either.Either<TraceEntry, StoreCorrupt> =>
+    rows.decode({ operation: "readTrace", table: "trace", key: `${executionId} ${row.index}` }, () => ({
+      ...traceStep.decode(json.parsePython(rows.text(row.entry, "entry")), "entry"),
+      index: row.index
+    }))
+
+const statusesOf = (
+  call: validate.Call,
+  { status }: ListQuery
+): Either.Either<ReadonlyArray<Status> | undefined, StoreRejected> => {
+  if (status === undefined) return Either.right(undefined)
+  const unknown = status.find((name) => !executionCodec.statuses.includes(name))
+  return unknown === undefined
+    ? Either.right(Array.from(new Set(status)))
+    : Either.left(validate.rejected(call, "status", `there is no status ${String(unknown)}`))
+}
+
+const listExecutions =
+  (backend: Backend): ExecutionStore["listExecutions"] =>
+  (query = {}) =>
+    Effect.gen(function* () {
+      const call = { operation: "listExecutions" }
+      const limit = query.limit ?? defaultPage
+      yield* checkWhole(call, "limit", limit, 1, maxPage)
+      if (query.definitionId !== undefined) yield* checkIds(backend, call, { definitionId: query.definitionId })
+      if (query.parentId !== undefined) yield* checkIds(backend, call, { parentId: query.parentId })
+      const status = yield* statusesOf(call, query)
+      const after = query.cursor === undefined ? undefined : cursor.decode(query.cursor)
+      if (query.cursor !== undefined && after === undefined) {
+        return yield* validate.rejected(call, "cursor", "is not a cursor that a page gave")
+      }
+      const found =
+        status?.length === 0
+          ? []
+          : yield* backend.encoded.list({
+              definitionId: query.definitionId,
+              status,
+              rootsOnly: query.rootsOnly ?? false,
+              parentId: query.parentId,
+              after,
+              limit: limit + 1
+            })
+      const page = found.slice(0, limit)
+      const { corrupt, entries } = rows.partition(page, decodeSummary)
+      const last = found.length > limit ? page.at(-1)?.id : undefined
+      // What is no text comes behind all texts, where a page can end but not begin.
+      const nextCursor = typeof last === "string" ? Option.some(cursor.encode(last)) : Option.none()
+      return { items: entries, corrupt, nextCursor }
+    })
+
+/** The executions and their traces, except for committing them. */
+export const make = (
+  backend: Backend
+): Pick<
+  ExecutionStore,
+  "load" | "loadForEvent" | "listExecutions" | "appendTrace" | "readTrace" | "purge" | "idsWithPrefix"
+> => {
+  const { checks, encoded } = backend
+
+  return {
+    load: (id) =>
+      Effect.zipRight(
+        checkIds(backend, { operation: "load", executionId: id }, { id }),
+        Effect.flatMap(encoded.load(id), (row) =>
+          Option.isNone(row) ? Effect.succeedNone : Either.map(decodeExecution("load", id, row.value), Option.some)
+        )
+      ),
+
+    loadForEvent: (id, eventId) =>
+      Effect.zipRight(
+        validate.catching({ operation: "loadForEvent", executionId: id }, () => {
+          validate.demand("id", checks.id(id))
+          validate.demand("eventId", checks.eventId(eventId))
+        }),
+        Effect.flatMap(encoded.loadForEvent(id, eventId), (row) =>
+          Option.isNone(row)
+            ? Effect.succeed({ execution: Option.none(), processed: false })
+            : Either.map(decodeExecution("loadForEvent", id, row.value), (execution) => ({
+                execution: Option.some(execution),
+                processed: row.value.processed
+              }))
+        )
+      ),
+
+    listExecutions: listExecutions(backend),
+
+    appendTrace: (executionId, step) =>
+      Effect.gen(function* () {
+        const call = { operation: "appendTrace", executionId }
+        yield* checkIds(backend, call, { executionId })
+        return yield* encoded.appendTrace(executionId, yield* validate.encoded(call, reader.toText(traceStep, step)))
+      }),
+
+    readTrace: (executionId) =>
+      Effect.zipRight(
+        checkIds(backend, { operation: "readTrace", executionId }, { executionId }),
+        Effect.map(encoded.readTrace(executionId), (steps) => rows.partition(steps, decodeStep(executionId)))
+      ),
+
+    purge: (id, expectedVersion) =>
+      Effect.gen(function* () {
+        const call = { operation: "purge", executionId: id }
+        yield* checkIds(backend, call, { id })
+        yield* checkWhole(call, "expectedVersion", expectedVersion, 0)
+        return yield* encoded.purge(id, expectedVersion)
+      }),
+
+    idsWithPrefix: (prefix) =>
+      Effect.zipRight(
+        validate.refuse({ operation: "idsWithPrefix" }, "prefix", checks.text(prefix)),
+        encoded.idsWithPrefix(prefix)
+      )
+  }
+}

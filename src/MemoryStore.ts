@@ -7,9 +7,9 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExecutionStore from "./ExecutionStore.js"
+import { wholeNumber } from "./internal/codec/validate.js"
 import * as memoryEncoded from "./internal/memory/encoded.js"
 import { Tables } from "./internal/memory/tables.js"
-import { wholeNumber } from "./internal/codec/validate.js"
 import { StoreRejected } from "./StoreError.js"
 
 /**

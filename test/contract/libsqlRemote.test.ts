@@ -5,7 +5,7 @@ import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
-import * as SqldServer from "../support/SqldServer.js"
+import * as SqldServer from "../support/sqld/server.js"
 
 type Options = Omit<LibsqlStore.Options, "url">
 

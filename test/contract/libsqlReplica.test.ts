@@ -18,8 +18,8 @@ import { trace } from "holdfast/testing/contract/trace"
 import * as Subject from "holdfast/testing/Subject"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
-import * as SqldServer from "../support/SqldServer.js"
 import * as Replica from "../support/sqld/replica.js"
+import * as SqldServer from "../support/sqld/server.js"
 import * as Temp from "../support/temp.js"
 
 type Options = Omit<LibsqlStore.Options, "url">

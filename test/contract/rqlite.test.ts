@@ -9,7 +9,7 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import type * as Subject from "holdfast/testing/Subject"
 import { ddl } from "../../src/internal/sql/schema.js"
-import * as RqliteServer from "../support/RqliteServer.js"
+import * as RqliteServer from "../support/rqlite/server.js"
 import { insertion } from "../support/sqlRows.js"
 
 class Prefix extends Context.Tag("test/Prefix")<Prefix, string>() {}

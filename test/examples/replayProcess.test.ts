@@ -11,8 +11,8 @@ import * as Stream from "effect/Stream"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import * as RqliteServer from "../support/RqliteServer.js"
-import * as SqldServer from "../support/SqldServer.js"
+import * as RqliteServer from "../support/rqlite/server.js"
+import * as SqldServer from "../support/sqld/server.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const run = promisify(execFile)

@@ -13,7 +13,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as address from "holdfast/internal/libsql/address"
 import { exact } from "holdfast/internal/libsql/exactDoubles"
 import * as LibsqlStore from "holdfast/LibsqlStore"
-import * as SqldServer from "../support/SqldServer.js"
+import * as SqldServer from "../support/sqld/server.js"
 import * as Temp from "../support/temp.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })

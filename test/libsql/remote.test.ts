@@ -10,7 +10,7 @@ import * as Execution from "holdfast/Execution"
 import { open as openDriver } from "holdfast/internal/libsql/open"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import type { StoreError } from "holdfast/StoreError"
-import * as SqldServer from "../support/SqldServer.js"
+import * as SqldServer from "../support/sqld/server.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })
 const emits = [{ targetId: "order-1", event: Event.make({ id: "ev-1", kind: "Paid" }) }]

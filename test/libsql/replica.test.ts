@@ -17,8 +17,8 @@ import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as Libsql from "../support/libsql.js"
-import * as SqldServer from "../support/SqldServer.js"
 import * as Replicas from "../support/sqld/replica.js"
+import * as SqldServer from "../support/sqld/server.js"
 import * as Temp from "../support/temp.js"
 
 const order = (id: string) => Execution.make({ id, definitionId: "order" })

@@ -12,7 +12,7 @@ import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as Child from "../support/child.js"
-import * as SqldServer from "../support/SqldServer.js"
+import * as SqldServer from "../support/sqld/server.js"
 import * as Temp from "../support/temp.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
-import * as SqldServer from "../support/SqldServer.js"
 import { decimal } from "../support/sqld/numbers.js"
+import * as SqldServer from "../support/sqld/server.js"
 
 const Recording = Schema.Struct({
   name: Schema.String,

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Execution from "holdfast/Execution"
 import * as LibsqlStore from "holdfast/LibsqlStore"
-import * as SqldServer from "../support/SqldServer.js"
+import * as SqldServer from "../support/sqld/server.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })
 

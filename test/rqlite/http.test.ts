@@ -9,8 +9,8 @@ import * as Schedule from "effect/Schedule"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteStore from "holdfast/RqliteStore"
 import { emit, everything, order, step } from "../../src/testing/internal/samples.js"
-import * as RqliteServer from "../support/RqliteServer.js"
 import { node } from "../support/rqlite/cluster.js"
+import * as RqliteServer from "../support/rqlite/server.js"
 
 const unbounded = { concurrency: "unbounded" } as const
 

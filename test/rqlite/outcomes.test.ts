@@ -13,9 +13,9 @@ import * as Ids from "holdfast/Ids"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, everything, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
-import type { Fault } from "../support/RqliteServer.js"
 import * as Direct from "../support/rqlite/direct.js"
 import { open, passing } from "../support/rqlite/directStore.js"
+import type { Fault } from "../support/rqlite/server.js"
 
 const unbounded = { concurrency: "unbounded" } as const
 

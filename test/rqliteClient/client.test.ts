@@ -5,8 +5,8 @@ import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as RqliteClient from "holdfast/RqliteClient"
-import * as RqliteServer from "../support/RqliteServer.js"
 import { connect } from "../support/rqlite/client.js"
+import * as RqliteServer from "../support/rqlite/server.js"
 
 type Open = Effect.Effect<RqliteClient.RqliteClient, unknown, Scope.Scope>
 

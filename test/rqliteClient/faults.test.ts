@@ -4,9 +4,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import type { Fault } from "../support/RqliteServer.js"
 import { connect } from "../support/rqlite/client.js"
 import { cluster, count, insert, node, value } from "../support/rqlite/cluster.js"
+import type { Fault } from "../support/rqlite/server.js"
 
 const requestError = (error: string) => ({ status: 200, body: JSON.stringify({ results: [], error }), genuine: true })
 const unavailable = (reason: string, outcome: string) => ({ _tag: "RqliteUnavailable", reason, outcome })

@@ -9,8 +9,8 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 import * as RqliteClient from "holdfast/RqliteClient"
-import * as RqliteServer from "../support/RqliteServer.js"
 import { type Answer, connect, madeUp } from "../support/rqlite/client.js"
+import * as RqliteServer from "../support/rqlite/server.js"
 
 const select = [{ sql: "SELECT 1" }]
 const insert = [{ sql: "INSERT INTO t VALUES(1)" }]

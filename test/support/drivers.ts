@@ -4,8 +4,8 @@ import { open } from "holdfast/internal/libsql/open"
 import * as rqliteDriver from "holdfast/internal/rqlite/driver"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import type { SqlDriver } from "holdfast/SqlDriver"
-import * as RqliteServer from "./RqliteServer.js"
 import { connect } from "./rqlite/client.js"
+import * as RqliteServer from "./rqlite/server.js"
 import * as Temp from "./temp.js"
 
 /** Drivers of each kind, each time on an empty database of its own. */

@@ -13,9 +13,9 @@ import type { Step } from "../../Step.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as telemetryContext from "../telemetry/context.js"
 import { withSpan } from "../telemetry/metrics.js"
-import * as telemetry from "../telemetry/processor.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
 import { settleCancel } from "./step.js"
+import * as telemetry from "./telemetry.js"
 
 const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
   Schedule.jittered,

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type * as RqliteClient from "holdfast/RqliteClient"
-import * as RqliteServer from "../RqliteServer.js"
 import { connect } from "./client.js"
+import * as RqliteServer from "./server.js"
 
 const create = [{ sql: "CREATE TABLE t(a)" }]
 export const insert = [{ sql: "INSERT INTO t(a) VALUES(?)", params: ["value"] }]

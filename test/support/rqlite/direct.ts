@@ -5,9 +5,9 @@ import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Fault } from "../RqliteServer.js"
 import * as Database from "./database.js"
 import * as Node from "./node.js"
+import type { Fault } from "./server.js"
 
 /** What came to the node: when, what for, with which statements, and how many bytes they were. */
 export interface Received {

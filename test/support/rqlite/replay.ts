@@ -4,7 +4,7 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import { NodeHttpClient } from "@effect/platform-node"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as RqliteServer from "../RqliteServer.js"
+import * as RqliteServer from "./server.js"
 
 const Recording = Schema.Struct({
   name: Schema.String,

@@ -1,7 +1,7 @@
 import { type Client, type Config, createClient, LibsqlError } from "@libsql/client"
 import * as Effect from "effect/Effect"
-import type { SqldServer } from "../SqldServer.js"
 import * as Temp from "../temp.js"
+import type { SqldServer } from "./server.js"
 
 /**
  * - `opened`: with what each replica was opened.

@@ -7,10 +7,10 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
-import { bodyOf, close, type ListenError, listen, portOf } from "./http.js"
-import * as Database from "./rqlite/database.js"
-import * as Node from "./rqlite/node.js"
-import { json, type Reply } from "./rqlite/reply.js"
+import { bodyOf, close, type ListenError, listen, portOf } from "../http.js"
+import * as Database from "./database.js"
+import * as Node from "./node.js"
+import { json, type Reply } from "./reply.js"
 
 /** - `basePath`: where the nodes are behind a proxy. - `advertise`: the API address a node tells others, where it is not its own. */
 export interface Options {

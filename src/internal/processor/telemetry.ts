@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Metrics from "../../Metrics.js"
 import type { Processed } from "../../Processor.js"
 import { ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
-import * as metrics from "./metrics.js"
+import * as metrics from "../telemetry/metrics.js"
 
 /** What has been seen of an event on its way: whose execution it is for, and how often its step began. */
 export interface Seen {

@@ -3,6 +3,7 @@ import type { OutboxEntry } from "../../Commit.js"
 import type { Event } from "../../Event.js"
 import { fromTraceparent } from "../../TraceContext.js"
 import * as reader from "./reader.js"
+import * as writer from "./writer.js"
 
 const eventKeys = ["id", "kind", "created_time", "received_time", "data"]
 
@@ -31,11 +32,11 @@ const eventBeside = (others: ReadonlyArray<string>): reader.Codec<Event> => {
       }
     },
     encode: (event, path) => ({
-      id: event.id,
-      kind: event.kind,
-      created_time: event.createdTime,
-      received_time: event.receivedTime,
-      data: event.data,
+      id: writer.required(event.id, path, "id", text),
+      kind: writer.required(event.kind, path, "kind", text),
+      created_time: writer.orNull(event.createdTime, path, "created_time", time),
+      received_time: writer.orNull(event.receivedTime, path, "received_time", time),
+      data: writer.optional(event.data, path, "data", reader.object),
       ...reader.extra(event.extra, keys, path)
     })
   }
@@ -61,11 +62,11 @@ export const emitted: reader.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "tr
   },
   // Written out: a copy of the event's row would take longer than the row.
   encode: ({ emittedAt, event, traceparent }, path) => ({
-    id: event.id,
-    kind: event.kind,
-    created_time: event.createdTime,
-    received_time: event.receivedTime,
-    data: event.data,
+    id: writer.required(event.id, path, "id", text),
+    kind: writer.required(event.kind, path, "kind", text),
+    created_time: writer.orNull(event.createdTime, path, "created_time", time),
+    received_time: writer.orNull(event.receivedTime, path, "received_time", time),
+    data: writer.optional(event.data, path, "data", reader.object),
     emitted_at: emittedAt ?? undefined,
     traceparent: traceparent ?? undefined,
     ...reader.extra(event.extra, allKeys, path)

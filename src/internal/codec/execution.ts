@@ -3,6 +3,7 @@ import type { JsonObject } from "../../Json.js"
 import { event } from "./event.js"
 import * as json from "./json.js"
 import * as reader from "./reader.js"
+import * as writer from "./writer.js"
 
 export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
 
@@ -29,12 +30,12 @@ const child: reader.Codec<ChildState> = {
     }
   },
   encode: (child, path) => ({
-    root_path: child.rootPath,
-    finished: child.finished,
-    outcome: child.outcome,
-    result: child.result,
-    submachine: child.submachine,
-    key: child.key,
+    root_path: writer.required(child.rootPath, path, "root_path", string),
+    finished: writer.optional(child.finished, path, "finished", boolean),
+    outcome: writer.orNull(child.outcome, path, "outcome", string),
+    result: writer.optional(child.result, path, "result", object),
+    submachine: writer.optional(child.submachine, path, "submachine", boolean),
+    key: writer.optional(child.key, path, "key", string),
     ...reader.extra(child.extra, childKeys, path)
   })
 }
@@ -81,6 +82,8 @@ const strings = reader.record(string)
 const integers = reader.record(integer)
 const childStates = reader.record(child.decode)
 const events = reader.array(event.decode)
+const history = writer.members(string)
+const counters = writer.members(integer)
 
 export const execution: reader.Codec<Execution> = {
   decode: (u, path) => {
@@ -119,30 +122,30 @@ export const execution: reader.Codec<Execution> = {
  * rest.
  */
 const toRow = (execution: Execution, path: string, token?: string): JsonObject => ({
-  id: execution.id,
-  definition_id: execution.definitionId,
-  definition_fqn: execution.definitionFqn,
-  root_path: execution.rootPath,
-  status: execution.status,
-  outcome: execution.outcome,
-  error: execution.error,
-  active_path: execution.activePath,
-  history: execution.history,
-  context: execution.context,
-  processed_events: execution.processedEvents,
-  version: execution.version,
-  priority: execution.priority,
-  parent_id: execution.parentId,
-  child_id: execution.childId,
+  id: writer.required(execution.id, path, "id", string),
+  definition_id: writer.required(execution.definitionId, path, "definition_id", string),
+  definition_fqn: writer.orNull(execution.definitionFqn, path, "definition_fqn", string),
+  root_path: writer.optional(execution.rootPath, path, "root_path", string),
+  status: writer.optional(execution.status, path, "status", status),
+  outcome: writer.orNull(execution.outcome, path, "outcome", string),
+  error: writer.orNull(execution.error, path, "error", string),
+  active_path: writer.orNull(execution.activePath, path, "active_path", string),
+  history: writer.optional(execution.history, path, "history", history),
+  context: writer.optional(execution.context, path, "context", object),
+  processed_events: writer.optional(execution.processedEvents, path, "processed_events", integer),
+  version: writer.optional(execution.version, path, "version", version),
+  priority: writer.optional(execution.priority, path, "priority", priority),
+  parent_id: writer.orNull(execution.parentId, path, "parent_id", string),
+  child_id: writer.orNull(execution.childId, path, "child_id", string),
   deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
   children: Object.fromEntries(
     Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
   ),
-  invoke_seq: execution.invokeSeq,
-  created_at: execution.createdAt,
-  updated_at: execution.updatedAt,
-  finished_at: execution.finishedAt,
-  expires_at: execution.expiresAt,
+  invoke_seq: writer.optional(execution.invokeSeq, path, "invoke_seq", counters),
+  created_at: writer.orNull(execution.createdAt, path, "created_at", finite),
+  updated_at: writer.orNull(execution.updatedAt, path, "updated_at", finite),
+  finished_at: writer.orNull(execution.finishedAt, path, "finished_at", finite),
+  expires_at: writer.orNull(execution.expiresAt, path, "expires_at", finite),
   ...reader.extra(execution.extra, keys, path),
   [tokenKey]: token
 })

@@ -11,7 +11,7 @@ import * as json from "./json.js"
  */
 export interface Codec<A> {
   readonly decode: (u: unknown, path: string) => A
-  /** Throws {@link Invalid} where the value cannot be put into a row. */
+  /** Throws {@link Invalid} where the value cannot be put into a row, or could not be read from there. */
   readonly encode: (value: A, path: string) => JsonObject
 }
 
@@ -96,7 +96,7 @@ export const record =
     Object.fromEntries(Object.entries(object(u, path)).map(([key, value]) => [key, reader(value, json.at(path, key))]))
 
 // The keys of a model need no quotes, and this runs for each of them at every load.
-const member = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
+export const member = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
 /** A key that must be there. */
 export const required = <A>(row: JsonObject, path: string, key: string, reader: Reader<A>): A => {
@@ -153,7 +153,6 @@ export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<s
     const row = codec.encode(value, path)
     const text = json.stringify(row, path)
     if (Either.isLeft(text)) return Either.left(new Invalid(text.left.path, text.left.problem))
-    codec.decode(row, path)
     return Either.right(text.right)
   } catch (error) {
     if (error instanceof Invalid) return Either.left(error)

@@ -1,5 +1,6 @@
 import type { TraceStep } from "../../Commit.js"
 import * as reader from "./reader.js"
+import * as writer from "./writer.js"
 
 const traceKeys = new Set([
   "event_kind",
@@ -15,6 +16,7 @@ const traceKeys = new Set([
 ])
 
 const strings = reader.array(reader.string)
+const actions = writer.items(reader.string)
 
 export const traceStep: reader.Codec<TraceStep> = {
   decode: (u, path) => {
@@ -33,14 +35,14 @@ export const traceStep: reader.Codec<TraceStep> = {
     }
   },
   encode: (step, path) => ({
-    event_kind: step.eventKind,
-    event_data: step.eventData,
-    from_path: step.fromPath,
-    to_path: step.toPath,
-    actions: step.actions,
-    context_out: step.contextOut,
-    timestamp: step.timestamp,
-    ...(step.assigned === undefined ? undefined : { assigned: step.assigned }),
+    event_kind: writer.required(step.eventKind, path, "event_kind", reader.string),
+    event_data: writer.optional(step.eventData, path, "event_data", reader.object),
+    from_path: writer.orNull(step.fromPath, path, "from_path", reader.string),
+    to_path: writer.orNull(step.toPath, path, "to_path", reader.string),
+    actions: writer.optional(step.actions, path, "actions", actions),
+    context_out: writer.optional(step.contextOut, path, "context_out", reader.object),
+    timestamp: writer.required(step.timestamp, path, "timestamp", reader.finite),
+    assigned: writer.orNull(step.assigned, path, "assigned", reader.object),
     ...reader.extra(step.extra, traceKeys, path)
   })
 }

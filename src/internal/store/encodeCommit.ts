@@ -11,7 +11,7 @@ import * as validate from "../codec/validate.js"
 
 type Result<A> = Either.Either<A, StoreRejected>
 
-const free: reader.Codec<Spawn["context"]> = { decode: reader.object, encode: (value) => value }
+const free: reader.Codec<Spawn["context"]> = { decode: reader.object, encode: reader.object }
 
 /** When events are emitted, in seconds since the epoch, and in which span. */
 export interface Emission {

@@ -1,0 +1,44 @@
+import type { JsonObject } from "../../Json.js"
+import * as json from "./json.js"
+import * as reader from "./reader.js"
+
+/**
+ * Values on their way into a row, looked at by the readers that will read them there: what a load would report as corrupt is never stored.
+ * A value is given back as it is, so that a row is made and checked in one walk.
+ */
+type Check = reader.Reader<unknown>
+
+/** A value that must be there. */
+export const required = <A>(value: A, path: string, key: string, check: Check): A => {
+  if (value === undefined) throw new reader.Invalid(reader.member(path, key), "is missing")
+  check(value, reader.member(path, key))
+  return value
+}
+
+/** A value that may be missing. */
+export const optional = <A>(value: A, path: string, key: string, check: Check): A => {
+  if (value !== undefined) check(value, reader.member(path, key))
+  return value
+}
+
+/** A value that may be missing or null. */
+export const orNull = <A>(value: A, path: string, key: string, check: Check): A => {
+  if (value !== undefined && value !== null) check(value, reader.member(path, key))
+  return value
+}
+
+/** Checks each member of an object. */
+export const members =
+  (check: Check): Check =>
+  (u, path) => {
+    const record: JsonObject = reader.object(u, path)
+    for (const key of Object.keys(record)) check(record[key], json.at(path, key))
+  }
+
+/** Checks each item of an array. */
+export const items =
+  (check: Check): Check =>
+  (u, path) => {
+    const array = reader.array((item) => item)(u, path)
+    for (let i = 0; i < array.length; i++) check(array[i], json.at(path, i))
+  }

@@ -169,6 +169,47 @@ describe("the stand-in answers as rqlite was recorded to", () => {
   )
 })
 
+describe("the stand-in answers as a release server did", () => {
+  const ask = (path: string, sql: string) =>
+    Effect.gen(function* () {
+      const server = yield* RqliteServer.make()
+      const client = yield* HttpClient.HttpClient
+      const request = HttpClientRequest.post(`${server.urls[0]}${path}`)
+      const response = yield* client.execute(HttpClientRequest.bodyUnsafeJson(request, [sql]))
+      return { status: response.status, headers: response.headers, body: yield* response.text }
+    }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+
+  it.scoped("a short answer says its length, a long one comes in chunks", () =>
+    Effect.gen(function* () {
+      const short = yield* ask("/db/query", "SELECT 1")
+      expect(short.headers["content-length"]).toBe(String(short.body.length))
+      const long = yield* ask("/db/query", `SELECT '${"x".repeat(3000)}'`)
+      expect(long.headers).toMatchObject({ "transfer-encoding": "chunked" })
+    })
+  )
+
+  it.scoped.each([
+    ["SELECT 1e999", "+Inf"],
+    ["SELECT -1e999", "-Inf"]
+  ] as const)("%s cannot be sent", ([sql, value]) =>
+    Effect.gen(function* () {
+      expect(yield* ask("/db/query", sql)).toMatchObject({
+        status: 500,
+        headers: { "content-type": "text/plain; charset=utf-8", "x-rqlite-version": "10" },
+        body: `json: error calling MarshalJSON for type *http.DBResults: json: unsupported value: ${value}\n`
+      })
+    })
+  )
+
+  it.scoped("a freshness is a duration", () =>
+    Effect.gen(function* () {
+      const { body, status } = yield* ask("/db/query?level=none&freshness=soon", "SELECT 1")
+      expect([status, body]).toEqual([400, "freshness is not a valid duration\n"])
+      expect((yield* ask("/db/query?level=none&freshness=1m1.5s", "SELECT 1")).status).toBe(200)
+    })
+  )
+})
+
 describe("the stand-in misbehaves on demand", () => {
   const answerTo = (base: string, statements: ReadonlyArray<unknown>) =>
     Effect.gen(function* () {

@@ -42,11 +42,13 @@ const wanted = (sql: string): number => placeholders(sql).reduce((most, { index 
 const bind = (sql: string, params: ReadonlyArray<Param>): ReadonlyArray<unknown> => {
   const names = new Map<number, string>()
   for (const { index, text } of placeholders(sql)) if (text !== "?") names.set(index, text.slice(1))
+  const given = new Map(params.filter(({ name }) => name !== "").map((param) => [param.name, param]))
   const bare: Array<Bound> = []
   const named: Array<readonly [string, Bound]> = []
-  for (let index = 1; index <= wanted(sql); index++) {
+  const count = wanted(sql)
+  for (let index = 1; index <= count; index++) {
     const name = names.get(index)
-    const value = params.find((param) => param.name !== "" && param.name === name) ?? params[index - 1]
+    const value = (name === undefined ? undefined : given.get(name)) ?? params[index - 1]
     if (name === undefined) bare.push(value?.value ?? null)
     else named.push([name, value?.value ?? null])
   }

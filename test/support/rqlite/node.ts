@@ -84,10 +84,12 @@ const read = (request: Request): ReadonlyArray<Statement> => {
   return sql === null ? [] : [{ sql, params: [] }]
 }
 
+const duration = /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/
+
 const checkOptions = ({ query }: Request): void => {
-  const timeout = query.get("timeout")
-  if (timeout !== null && !/^(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+$/.test(timeout)) {
-    throw new BadRequest("timeout is not a valid duration")
+  for (const name of ["timeout", "freshness"]) {
+    const given = query.get(name)
+    if (given !== null && !duration.test(given)) throw new BadRequest(`${name} is not a valid duration`)
   }
   const retries = query.get("retries")
   if (retries !== null && !/^[-+]?\d+$/.test(retries)) throw new BadRequest("retries is not a valid integer")
@@ -141,10 +143,15 @@ const status = (view: View, peer: Peer) =>
         error: `dial tcp ${peer.raft}: connect: connection refused`
       }
 
+/** Release 7 knew one form of the list of nodes, without their versions. */
+const isOld = ({ version }: View): boolean => version.startsWith("v7.")
+
 const nodes = (view: View, request: Request): Reply => {
   const peers = view.voting ? view.peers.map((peer) => status(view, peer)) : []
-  const byId = Object.fromEntries(peers.map((peer) => [peer.id, peer]))
-  return reply.json(JSON.stringify(request.query.get("ver") === "2" ? { nodes: peers } : byId))
+  if (request.query.get("ver") === "2" && !isOld(view)) return reply.json(JSON.stringify({ nodes: peers }))
+  const fields = ({ addr, api_addr, leader, reachable, time }: ReturnType<typeof status>) =>
+    isOld(view) ? { api_addr, addr, reachable, leader, time } : undefined
+  return reply.json(JSON.stringify(Object.fromEntries(peers.map((peer) => [peer.id, fields(peer) ?? peer]))))
 }
 
 const raftState = (view: View): string => {

@@ -58,7 +58,22 @@ const writeResult = (result: Result, blobArray: boolean): string => {
   }
 }
 
-export const results = (results: ReadonlyArray<Result>, servedBy: string, blobArray: boolean): Reply =>
-  json(`{"results":${list(results.map((result) => writeResult(result, blobArray)))}}`, {
-    "X-Rqlite-Served-By": servedBy
-  })
+/** An infinite number among the rows, which JSON has not. */
+const infinityOf = (results: ReadonlyArray<Result>): number | undefined => {
+  const cells = results.flatMap((result) => (result._tag === "Rows" ? result.values.flat() : []))
+  return cells.find((cell): cell is number => typeof cell === "number" && !Number.isFinite(cell))
+}
+
+export const results = (results: ReadonlyArray<Result>, servedBy: string, blobArray: boolean): Reply => {
+  const headers = { "X-Rqlite-Served-By": servedBy }
+  const infinity = infinityOf(results)
+  if (infinity === undefined) {
+    return json(`{"results":${list(results.map((result) => writeResult(result, blobArray)))}}`, headers)
+  }
+  const value = infinity > 0 ? "+Inf" : "-Inf"
+  const refused = textError(
+    500,
+    `json: error calling MarshalJSON for type *http.DBResults: json: unsupported value: ${value}`
+  )
+  return { ...refused, headers: { ...refused.headers, ...headers } }
+}

@@ -73,13 +73,14 @@ export interface RqliteServer {
   readonly rows: (sql: string) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 }
 
-// Go sends what is longer in chunks.
-const chunked = 2048
+// Go says the length of what fits its buffer, and sends what is longer in chunks.
+const maxMeasured = 2048
 
 const send = (response: Http.ServerResponse, reply: Reply): void => {
-  response.writeHead(reply.status, reply.headers)
-  if (Buffer.byteLength(reply.body) > chunked) response.write(reply.body)
-  response.end(Buffer.byteLength(reply.body) > chunked ? undefined : reply.body)
+  const length = Buffer.byteLength(reply.body)
+  const measured = length > maxMeasured ? {} : { "Content-Length": String(length) }
+  response.writeHead(reply.status, { ...reply.headers, ...measured })
+  response.end(reply.body)
 }
 
 /** Half of an answer: what was promised does not come. */

@@ -10,11 +10,12 @@ const token =
 /** The placeholders of one statement with the numbers that SQLite gives them. */
 export const placeholders = (sql: string): ReadonlyArray<Placeholder> => {
   const found: Array<Placeholder> = []
+  const known = new Map<string, number>()
   let last = 0
   for (const [text] of sql.matchAll(token)) {
     if (!/^[?:@$]/.test(text)) continue
-    const known = text === "?" ? undefined : found.find((placeholder) => placeholder.text === text)
-    const index = known?.index ?? (/^\?\d/.test(text) ? Number(text.slice(1)) : last + 1)
+    const index = known.get(text) ?? (/^\?\d/.test(text) ? Number(text.slice(1)) : last + 1)
+    if (text !== "?") known.set(text, index)
     last = Math.max(last, index)
     found.push({ text, index })
   }

@@ -41,7 +41,7 @@ export type Param = string | number | bigint | boolean | null | Uint8Array
  */
 export interface Statement {
   readonly sql: string
-  readonly params?: ReadonlyArray<Param>
+  readonly params?: ReadonlyArray<Param> | undefined
 }
 
 /**
@@ -101,13 +101,17 @@ export interface ExecuteResult {
 export type Level = "none" | "weak" | "linearizable" | "strong" | "auto"
 
 /**
- * - `timeout`: how long one request to one node may take, instead of the client's own.
+ * Both instead of the client's own:
+ *
+ * - `timeout`: how long one request to one node may take.
+ * - `retry`: when a call in which no node could answer is tried again.
  *
  * @since 0.1.0
  * @category models
  */
 export interface ExecuteOptions {
-  readonly timeout?: Duration.DurationInput
+  readonly timeout?: Duration.DurationInput | undefined
+  readonly retry?: Schedule.Schedule<unknown, RqliteError> | undefined
 }
 
 /**
@@ -115,16 +119,15 @@ export interface ExecuteOptions {
  * - `freshness`: at level `"none"`, how long ago the node must have heard of the leader at most; a node that has not fails with
  *   `RqliteUnavailable`, `reason: "stale"`, and the next one is asked.
  * - `transaction`: whether all statements see one state of the database, by default false.
- * - `timeout`: how long one request to one node may take, instead of the client's own.
+ * - `timeout`, `retry`: as {@link ExecuteOptions} has them.
  *
  * @since 0.1.0
  * @category models
  */
-export interface QueryOptions {
-  readonly level?: Level
-  readonly freshness?: Duration.DurationInput
-  readonly transaction?: boolean
-  readonly timeout?: Duration.DurationInput
+export interface QueryOptions extends ExecuteOptions {
+  readonly level?: Level | undefined
+  readonly freshness?: Duration.DurationInput | undefined
+  readonly transaction?: boolean | undefined
 }
 
 /**
@@ -151,7 +154,8 @@ export interface NodeStatus {
  *   it fails at once with `outcome: "unknown"`. One that is interrupted may have been applied too.
  * - `query` runs statements that only read, and fails with the error of the first that fails. It goes on with another node, and later
  *   tries again, after any failure of a node.
- * - `queryEach` is `query` for statements that have nothing to do with each other: each gives its own rows or its own error.
+ * - `queryEach` is `query` for statements that have nothing to do with each other: each gives its own rows or its own error. Where one makes
+ *   the whole request fail, each is sent by itself.
  * - `ready` succeeds where a node says that it is ready and knows a leader, `version` is what a node says of itself, `nodes` the cluster
  *   as one node sees it. They ask each node once and do not try again. `ready` needs the permission `ready`, `nodes` the permission
  *   `status`, `version` none.

@@ -61,12 +61,16 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
 }
 
 /**
- * The cluster, or the client itself, will never accept this call as it is. Nothing was written.
+ * The cluster, or the client itself, does not accept this call as it is. Nothing was written.
  *
  * - `"invalid-input"`: an option, a statement or a parameter that the client refuses; `path` names it. Nothing was sent.
  * - `"auth"`: the credentials are wrong, or the user lacks the permission that the call needs.
  * - `"tls"`: the certificate of a node is not trusted, or a node does not speak TLS.
- * - `"request"`: a node, or a proxy before it, refused the request.
+ * - `"endpoint"`: what answers at the URL is no node: a proxy that knows no such path, for example.
+ * - `"request"`: a node refused the request, or it is too large for a proxy before it.
+ *
+ * `"auth"`, `"tls"` and `"endpoint"` say that all nodes that could be asked refused the call so: as long as one of them answers, or may do so
+ * later, it is no failure, or one of {@link RqliteUnavailable}.
  *
  * @since 0.1.0
  * @category errors
@@ -75,7 +79,7 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
   "RqliteRejected",
   {
     operation: Schema.String,
-    reason: Schema.Literal("invalid-input", "auth", "tls", "request"),
+    reason: Schema.Literal("invalid-input", "auth", "tls", "endpoint", "request"),
     path: Schema.optional(Schema.String),
     node: Schema.optional(Schema.String),
     detail: Schema.String,

@@ -228,6 +228,42 @@ describe.each(servers)("a client of %s", (_, open) => {
     })
   )
 
+  it.scoped("gives the other queries their rows where a value of one is infinite, which rqlite cannot send", () =>
+    Effect.gen(function* () {
+      const client = yield* prepared(open)
+      const statements = ["SELECT 1", "SELECT -1e999", "SELECT 2"].map((sql) => ({ sql }))
+      const results = yield* client.queryEach(statements)
+      expect(results.map(Either.map(({ values }) => values))).toMatchObject([
+        Either.right([[1]]),
+        { left: { _tag: "RqliteStatementError", reason: "sql", index: 1, sql: "SELECT -1e999" } },
+        Either.right([[2]])
+      ])
+      expect(yield* Effect.flip(client.query(statements))).toMatchObject({ index: 1, outcome: "not-applied" })
+      expect(yield* Effect.flip(client.query(statements.slice(1, 2)))).toMatchObject({ index: 0 })
+      const together = yield* Effect.flip(client.query(statements, { transaction: true }))
+      expect(together).toMatchObject({ _tag: "RqliteStatementError", reason: "sql", outcome: "not-applied" })
+      expect(together.message).toContain("infinite")
+    })
+  )
+
+  it.scoped("leaves open what became of a write that returns an infinite value", () =>
+    Effect.gen(function* () {
+      const client = yield* prepared(open)
+      const error = yield* Effect.flip(client.execute([{ sql: `INSERT INTO ${table}(r) VALUES(1e999) RETURNING r` }]))
+      expect(error).toMatchObject({ _tag: "RqliteUnavailable", reason: "answer", outcome: "unknown" })
+      expect(first(yield* client.query([{ sql: `SELECT count(*) FROM ${table} WHERE r > 0` }]))).toEqual([1])
+    })
+  )
+
+  it.scoped("binds as many parameters as SQLite takes", () =>
+    Effect.gen(function* () {
+      const client = yield* open
+      const params = Array.from({ length: 32_766 }, (_, i) => i)
+      const sql = `SELECT 32765 IN (${params.map(() => "?").join(",")})`
+      expect(first(yield* client.query([{ sql, params }]))).toEqual([1])
+    })
+  )
+
   it.scoped("refuses before anything is sent what would be taken for something else", () =>
     Effect.gen(function* () {
       const client = yield* prepared(open)

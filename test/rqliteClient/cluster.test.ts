@@ -11,12 +11,11 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 import * as RqliteClient from "holdfast/RqliteClient"
+import { connect, madeUp } from "../support/rqlite/client.js"
 import { cluster, count, insert, node, value } from "../support/rqlite/cluster.js"
 
 const users = { full: { password: "pw", permissions: ["all"] } }
 const credentials = { username: "full", password: Redacted.make("pw") }
-
-import { connect } from "../support/rqlite/client.js"
 
 describe("the leader", () => {
   it.scoped("is found from a follower, which is told not to pass the write on, and is asked first from then on", () =>
@@ -131,6 +130,35 @@ describe("the leader", () => {
       const listed = yield* connect(server.urls)
       yield* listed.execute(insert)
       expect(yield* server.asked).toEqual(["0 execute?redirect", "1 execute?redirect"])
+    })
+  )
+
+  it.effect("advertised at an address that is not listed is asked after all that are", () =>
+    Effect.gen(function* () {
+      const result = { status: 200, body: '{"results":[{"rows_affected":1}]}' }
+      const read = { status: 200, body: '{"results":[{"columns":["n"],"types":["integer"],"values":[[1]]}]}' }
+      const refused = { broken: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }) }
+      const hosts = ["a", "b", "c"].map((host) => `http://${host}:4001`)
+      const points = { status: 301, headers: { location: "http://hidden:4001/db/execute" } }
+      const hostsOf = (sent: ReadonlyArray<{ readonly url: string }>) => sent.map(({ url }) => new URL(url).hostname)
+
+      const listed = yield* madeUp({ urls: hosts }, (url) => (url.includes("//c:") ? result : points))
+      yield* listed.client.execute(insert)
+      expect(hostsOf(listed.sent)).toEqual(["a", "b", "c"])
+
+      const unlisted = yield* madeUp({ urls: hosts }, (url) => (url.includes("//hidden:") ? result : points))
+      yield* unlisted.client.execute(insert)
+      yield* unlisted.client.execute(insert)
+      expect(hostsOf(unlisted.sent)).toEqual(["a", "b", "c", "hidden", "hidden"])
+
+      // A read goes through a follower, and once it is known that the address leads nowhere it does so at once.
+      const lost = yield* madeUp({ urls: hosts.slice(0, 1) }, (url) => {
+        if (url.includes("//hidden:")) return refused
+        return url.includes("&redirect") ? points : read
+      })
+      yield* lost.client.query(count)
+      yield* lost.client.query(count)
+      expect(hostsOf(lost.sent)).toEqual(["a", "hidden", "a", "a", "a"])
     })
   )
 

@@ -69,7 +69,9 @@ const cases: ReadonlyArray<Case> = [
   later("a transaction left open", requestError("cannot start a transaction within a transaction")),
   never("no credentials", "auth", { status: 401, genuine: true }),
   never("a proxy's refusal", "auth", { status: 403, body: "forbidden" }),
-  never("a wrong base path", "request", { status: 404 }),
+  never("a wrong base path", "endpoint", { status: 404 }),
+  never("a path that the node does not have", "endpoint", { status: 404, genuine: true }),
+  never("a proxy's bad request", "endpoint", { status: 400, body: "bad request" }),
   never("too large for a proxy", "request", { status: 413 }),
   never("a request that is not understood", "request", { status: 400, body: "invalid request\n", genuine: true }),
   never("a statement that cannot be rewritten", "request", { status: 500, body: "SQL rewrite: ?", genuine: true })
@@ -133,6 +135,103 @@ describe("what a fault does to a write, and to a read", () => {
       yield* server.inject({ apply: 2 })
       yield* client.execute(insert)
       expect(yield* server.stored).toBe(2)
+    })
+  )
+})
+
+const page = "<html>nothing here</html>"
+
+describe("an answer that is not the server's own says nothing of the other nodes", () => {
+  it.scoped.each([400, 401, 403, 404, 405, 421])("status %i of one node's proxy: the next one is asked", (status) =>
+    Effect.gen(function* () {
+      const server = yield* cluster({ nodes: 3 })
+      yield* server.lead(1)
+      yield* server.inject({ node: 0, apply: 0, times: Number.POSITIVE_INFINITY, answer: { status, body: page } })
+      const client = yield* connect(server.urls, { retry: Schedule.recurs(0) })
+      yield* client.execute(insert)
+      // From then on the one behind that proxy comes last.
+      expect(value(yield* client.query(count, { level: "none" }))).toBe(1)
+      expect(yield* server.asked).toEqual(["0 execute?redirect", "1 execute?redirect", "1 query?level=none"])
+    })
+  )
+
+  it.scoped("one node that does not know the user says nothing of the others either", () =>
+    Effect.gen(function* () {
+      const server = yield* cluster({ nodes: 2 })
+      yield* server.lead(1)
+      yield* server.inject({ node: 0, apply: 0, times: 2, answer: { status: 401, genuine: true } })
+      const client = yield* connect(server.urls, { retry: Schedule.recurs(0) })
+      yield* client.execute(insert)
+      expect(yield* server.stored).toBe(1)
+    })
+  )
+
+  it.scoped("the leader's proxy: it is read through a follower, and a write waits for another leader", () =>
+    Effect.gen(function* () {
+      const server = yield* cluster({ nodes: 3 })
+      const client = yield* connect(server.urls, { retry: Schedule.recurs(1) })
+      yield* client.execute(insert)
+      yield* server.inject({
+        node: 0,
+        apply: 0,
+        times: Number.POSITIVE_INFINITY,
+        answer: { status: 404, body: page }
+      })
+      expect(value(yield* client.query(count))).toBe(1)
+      const error = yield* Effect.flip(client.execute(insert))
+      expect(error).toMatchObject(unavailable("no-leader", "not-applied"))
+      expect(error.message).toContain("status 404")
+      yield* server.lead(2)
+      yield* client.execute(insert)
+      expect(yield* server.stored).toBe(2)
+    })
+  )
+
+  it.scoped("all of them refuse: that is told at once, with what each said", () =>
+    Effect.gen(function* () {
+      const server = yield* cluster({ nodes: 2 })
+      const client = yield* connect(server.urls)
+      yield* server.inject({ apply: 0, times: 4, answer: { status: 404, body: page } })
+      for (const call of [Effect.asVoid(client.execute(insert)), Effect.asVoid(client.query(count))]) {
+        const error = yield* Effect.flip(call)
+        expect(error).toMatchObject(rejected("endpoint"))
+        for (const url of server.urls) expect(error.message).toContain(`${url}: no node of rqlite answers at this URL`)
+      }
+      expect((yield* server.asked).length).toBe(4)
+    })
+  )
+
+  it.scoped("one refuses and the other is down: that may pass", () =>
+    Effect.gen(function* () {
+      const server = yield* cluster({ nodes: 2 })
+      const client = yield* connect(server.urls, { retry: Schedule.recurs(0) })
+      yield* node(server, 1).stop
+      yield* server.inject({ apply: 0, times: 2, answer: { status: 403, body: page } })
+      for (const call of [Effect.asVoid(client.execute(insert)), Effect.asVoid(client.query(count))]) {
+        const error = yield* Effect.flip(call)
+        expect(error).toMatchObject(unavailable("connection", "not-applied"))
+        for (const said of ["status 403", "ECONNREFUSED"]) expect(error.message).toContain(said)
+      }
+    })
+  )
+})
+
+describe("an address", () => {
+  it.scoped("that has no TLS says so", () =>
+    Effect.gen(function* () {
+      const server = yield* cluster()
+      const client = yield* connect([node(server, 0).url.replace("http:", "https:")])
+      const error = yield* Effect.flip(client.query(count))
+      expect(error.message).toContain("begins with http://")
+    })
+  )
+
+  it.scoped("that does not resolve says what to list", () =>
+    Effect.gen(function* () {
+      const client = yield* connect(["http://nowhere.invalid:4001"], { retry: Schedule.recurs(0) })
+      const error = yield* Effect.flip(client.query(count))
+      expect(error).toMatchObject(unavailable("connection", "not-applied"))
+      expect(error.message).toContain("nowhere.invalid: the name has no address here, list the nodes' addresses")
     })
   )
 })

@@ -263,7 +263,7 @@ describe("what the HTTP client fails with", () => {
     [{ code: "DEPTH_ZERO_SELF_SIGNED_CERT" }, "tls", "not-applied"],
     [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, "tls", "not-applied"],
     [{ code: "CERT_HAS_EXPIRED" }, "tls", "not-applied"],
-    [Object.assign(new Error("fetch failed"), { cause: new Error("bad port") }), "request", "not-applied"]
+    [Object.assign(new Error("fetch failed"), { cause: new Error("bad port") }), "endpoint", "not-applied"]
   ] as const)("%j", ([broken, reason, outcome]) =>
     Effect.gen(function* () {
       const { client } = yield* madeUp({ urls: ["http://one:4001"], retry: once }, () => ({ broken }))

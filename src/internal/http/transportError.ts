@@ -26,6 +26,9 @@ const beneath = (error: unknown, depth = 0): ReadonlyArray<unknown> => {
 const certificate =
   /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO$)/
 
+// What OpenSSL says of an answer that is no TLS at all.
+const noTls = /wrong.version.number|packet.length.too.long|http.request/i
+
 // Where no connection came about, nothing was sent. A time-out or a reset says so only with the system call that it befell.
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)/
 const connecting = new Set(["connect", "getaddrinfo"])
@@ -35,7 +38,11 @@ export const read = (cause: unknown): Transport => {
   const errors = beneath(cause)
   const codes = errors.flatMap((each) => text(each, "code") ?? [])
   const detail = errors.flatMap((each) => text(each, "message") || []).at(-1) ?? "the connection broke"
-  if (codes.some((code) => certificate.test(code))) return { problem: "certificate", detail }
+  if (codes.some((code) => certificate.test(code))) {
+    const plain = errors.some((each) => noTls.test(text(each, "message") ?? ""))
+    const hint = "there is no TLS at this port, whose URL begins with http://"
+    return { problem: "certificate", detail: plain ? `${hint} (${detail.trim()})` : detail }
+  }
   // The ports of other protocols: https://fetch.spec.whatwg.org/#port-blocking
   if (errors.some((each) => text(each, "message") === "bad port")) {
     return { problem: "port", detail: "fetch refuses to connect to this port, which is another protocol's" }

@@ -1,6 +1,7 @@
-import type { RqliteError, RqliteUnavailable } from "../../RqliteError.js"
+import type { RqliteError, RqliteRejected, RqliteUnavailable } from "../../RqliteError.js"
 import type { Call } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import { isOfNode } from "../rqliteClient/errors.js"
 
 const unavailable: Readonly<Record<RqliteUnavailable["reason"], StoreUnavailable["reason"]>> = {
   "no-leader": "no-leader",
@@ -11,7 +12,19 @@ const unavailable: Readonly<Record<RqliteUnavailable["reason"], StoreUnavailable
   answer: "connection"
 }
 
-/** The error that a caller of the store sees, for what the client failed with. */
+const rejected: Readonly<Record<RqliteRejected["reason"], StoreRejected["reason"]>> = {
+  "invalid-input": "invalid-input",
+  auth: "auth",
+  tls: "open",
+  endpoint: "open",
+  // About this request alone, such as one too large for a proxy: it is not to be waited for.
+  request: "sql"
+}
+
+/**
+ * The error that a caller of the store sees, for what the client failed with. That the nodes refuse this client ends its opening; a store
+ * that has opened was not refused before, and may not be again: a permission is given back, a proxy finds its nodes.
+ */
 export const toStoreError = (call: Call, error: RqliteError): StoreUnavailable | StoreRejected => {
   const common = {
     operation: call.operation,
@@ -19,13 +32,16 @@ export const toStoreError = (call: Call, error: RqliteError): StoreUnavailable |
     detail: error.node === undefined ? error.detail : `${error.node}: ${error.detail}`,
     cause: error
   }
-  if (error._tag === "RqliteUnavailable") {
-    return new StoreUnavailable({ ...common, reason: unavailable[error.reason], outcome: error.outcome })
+  const refused = (reason: StoreUnavailable["reason"]) =>
+    new StoreUnavailable({ ...common, reason, outcome: "not-applied" })
+  switch (error._tag) {
+    case "RqliteUnavailable":
+      return new StoreUnavailable({ ...common, reason: unavailable[error.reason], outcome: error.outcome })
+    case "RqliteStatementError":
+      return error.reason === "busy" ? refused("busy") : new StoreRejected({ ...common, reason: error.reason })
+    case "RqliteRejected":
+      return isOfNode(error) && call.operation !== "open"
+        ? refused("connection")
+        : new StoreRejected({ ...common, reason: rejected[error.reason], path: error.path })
   }
-  if (error.reason === "busy") {
-    return new StoreUnavailable({ ...common, reason: "busy", outcome: "not-applied" })
-  }
-  const reason = error.reason === "tls" || error.reason === "request" ? "open" : error.reason
-  const path = error._tag === "RqliteRejected" && error.path !== undefined ? { path: error.path } : {}
-  return new StoreRejected({ ...common, ...path, reason })
 }

@@ -3,8 +3,16 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
-import type { ExecuteOptions, NodeStatus, Options, QueryOptions, RqliteClient } from "../../RqliteClient.js"
-import type { RqliteError, RqliteRejected } from "../../RqliteError.js"
+import type {
+  ExecuteOptions,
+  NodeStatus,
+  Options,
+  QueryOptions,
+  QueryResult,
+  RqliteClient,
+  Statement
+} from "../../RqliteClient.js"
+import { type RqliteError, type RqliteRejected, RqliteStatementError } from "../../RqliteError.js"
 import { resultsOf } from "./answer.js"
 import * as decode from "./decode.js"
 import { encode } from "./encode.js"
@@ -52,6 +60,41 @@ const readNodes: Read<ReadonlyArray<NodeStatus>> = (answer, call) =>
       )
     : Either.left(refused(call, answer))
 
+type Results = ReadonlyArray<Either.Either<QueryResult, RqliteStatementError>>
+
+/** The results of a statement that was asked by itself, as one of the list it came from. */
+const placed = (results: Results, { sql }: Statement, index: number): Results =>
+  results.map(
+    Either.mapLeft(
+      ({ detail, node, operation, reason }) => new RqliteStatementError({ operation, reason, index, sql, node, detail })
+    )
+  )
+
+/**
+ * Asks queries of which none depends on another. What a request failed with as a whole may be the fault of one of them, whose value rqlite
+ * cannot send for example: then each is asked by itself.
+ */
+const separately =
+  (ask: RqliteClient["queryEach"]): RqliteClient["queryEach"] =>
+  (statements, options = {}) => {
+    const alone = (statement: Statement, index: number) =>
+      ask([statement], options).pipe(
+        Effect.catchTag("RqliteStatementError", (error) => Effect.succeed([Either.left(error)])),
+        Effect.map((results) => placed(results, statement, index))
+      )
+    return Effect.catchTag(
+      ask(statements, options),
+      "RqliteStatementError",
+      (error): Effect.Effect<Results, RqliteError> => {
+        const [only] = statements
+        if (only !== undefined && statements.length === 1) return Effect.succeed(placed([Either.left(error)], only, 0))
+        return options.transaction === true
+          ? Effect.fail(error)
+          : Effect.map(Effect.forEach(statements, alone), (results) => results.flat())
+      }
+    )
+  }
+
 /** @internal */
 export const make = (options: Options): Effect.Effect<RqliteClient, RqliteRejected, HttpClient.HttpClient> =>
   Effect.gen(function* () {
@@ -59,11 +102,11 @@ export const make = (options: Options): Effect.Effect<RqliteClient, RqliteReject
     const route = makeRoute(yield* makeSend, nodes)
     const timeoutOf = ({ timeout = options.timeout ?? "10 seconds" }: ExecuteOptions) => Duration.decode(timeout)
 
-    const persist = <A>(request: Request<A>): Effect.Effect<A, RqliteError> =>
-      Effect.retry(route(request), {
-        schedule: options.retry ?? defaultRetry,
-        while: (error) => errors.canGoOn(request, error)
-      })
+    const persist = <A>(
+      request: Request<A>,
+      { retry = options.retry ?? defaultRetry }: ExecuteOptions
+    ): Effect.Effect<A, RqliteError> =>
+      Effect.retry(route(request), { schedule: retry, while: (error) => errors.canGoOn(request, error) })
 
     const probe = <A>(operation: string, path: string, read: Read<A>): Effect.Effect<A, RqliteError> => {
       const call = { operation, write: false }
@@ -71,34 +114,37 @@ export const make = (options: Options): Effect.Effect<RqliteClient, RqliteReject
       return route({ ...message, read: (answer) => read(answer, call) })
     }
 
-    const queryEach: RqliteClient["queryEach"] = (statements, options = {}) =>
+    const queryEach = separately((statements, options = {}) =>
       Effect.gen(function* () {
         const call = { operation: "query", write: false }
         const encoded = yield* encode(call.operation, statements)
-        return yield* persist({
+        const request = {
           ...call,
           path: queryPath(options),
           body: encoded.body,
           timeout: timeoutOf(options),
           leader: options.level !== "none" && options.level !== "auto",
-          read: (answer) => resultsOf(call, encoded, answer, decode.queryResult)
-        })
+          read: (answer: Answer) => resultsOf(call, encoded, answer, decode.queryResult)
+        }
+        return yield* persist(request, options)
       })
+    )
 
     return {
       execute: (statements, options = {}) =>
         Effect.gen(function* () {
           const call = { operation: "execute", write: true }
           const encoded = yield* encode(call.operation, statements)
-          return yield* persist({
+          const request = {
             ...call,
             path: "/db/execute?transaction&blob_array",
             body: encoded.body,
             timeout: timeoutOf(options),
             leader: true,
-            read: (answer) =>
+            read: (answer: Answer) =>
               Either.flatMap(resultsOf(call, encoded, answer, decode.executeResult), (results) => Either.all(results))
-          })
+          }
+          return yield* persist(request, options)
         }),
       queryEach,
       query: (statements, options) => Effect.flatMap(queryEach(statements, options), (results) => Either.all(results)),

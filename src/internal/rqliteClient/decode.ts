@@ -120,7 +120,6 @@ export const statementError = (
 }
 
 const ServerNode = Schema.Struct({
-  id: Schema.String,
   api_addr: Schema.optional(Schema.String),
   addr: Schema.optionalWith(Schema.String, { default: () => "" }),
   version: Schema.optionalWith(Schema.String, { default: () => "" }),
@@ -130,15 +129,28 @@ const ServerNode = Schema.Struct({
   error: Schema.optional(Schema.String)
 })
 
-const decodeNodes = Schema.decodeUnknownEither(Schema.Struct({ nodes: Schema.Array(ServerNode) }))
+const ListedNode = Schema.Struct({ ...ServerNode.fields, id: Schema.String })
+// Before version 8 the nodes were the fields of an object, by their ids.
+const Nodes = Schema.Union(
+  Schema.Struct({ nodes: Schema.Array(ListedNode) }),
+  Schema.Record({ key: Schema.String, value: ServerNode })
+)
+
+const decodeNodes = Schema.decodeUnknownEither(Nodes)
+
+const isList = (nodes: typeof Nodes.Type): nodes is { readonly nodes: ReadonlyArray<typeof ListedNode.Type> } =>
+  Array.isArray(nodes.nodes)
+
+const listed = (nodes: typeof Nodes.Type): ReadonlyArray<typeof ListedNode.Type> =>
+  isList(nodes) ? nodes.nodes : Object.entries(nodes).map(([id, node]) => ({ ...node, id }))
 
 /** The answer of `/nodes?ver=2`. */
 export const nodes = (text: string): Either.Either<ReadonlyArray<NodeStatus>, string> =>
   Either.flatMap(parseJson(text), (value) =>
     Either.mapBoth(decodeNodes(value), {
       onLeft: () => "is no list of nodes",
-      onRight: ({ nodes }) =>
-        nodes.map((node) => ({
+      onRight: (nodes) =>
+        listed(nodes).map((node) => ({
           id: node.id,
           url: Option.filter(Option.fromNullable(node.api_addr), (url) => url !== ""),
           raftAddress: node.addr,

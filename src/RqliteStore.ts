@@ -69,7 +69,7 @@ export const make = (
     const client = yield* RqliteClient.RqliteClient
     const { level, schedule } = yield* open.decode(options)
     const { groupCommit = true, prefix = "" } = options
-    const decisive = yield* Effect.zipRight(open.ready(client), open.decisiveLevel(client)).pipe(
+    const decisive = yield* open.connect(client).pipe(
       Effect.mapError((error) => toStoreError({ operation: "open" }, error)),
       open.persist(schedule)
     )

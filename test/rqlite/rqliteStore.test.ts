@@ -35,6 +35,8 @@ const opened = (node: Direct.Direct, options?: Partial<RqliteStore.Options>) =>
     return { context, store }
   })
 
+/** What opening asks first: whether the cluster answers. */
+const isFirst = ({ statements }: Direct.Received) => statements[0] === "SELECT 1"
 const paths = (requests: ReadonlyArray<Direct.Received>) => requests.map(({ path }) => path)
 
 describe("opening", () => {
@@ -43,11 +45,11 @@ describe("opening", () => {
       const node = yield* Direct.make()
       yield* open(node)
       const first = yield* node.asked
-      expect(paths(first)).toEqual(["/readyz", "/nodes", "/db/query", "/db/execute", "/db/query"])
+      expect(paths(first)).toEqual(["/db/query", "/nodes", "/db/query", "/db/execute", "/db/query"])
       expect(first[3]?.statements).toHaveLength(ddl("").length)
       // One that is there is only read.
       yield* open(node)
-      expect(paths(yield* node.asked)).toEqual(["/readyz", "/nodes", "/db/query"])
+      expect(paths(yield* node.asked)).toEqual(["/db/query", "/nodes", "/db/query"])
       expect(yield* node.rows("SELECT name FROM sqlite_master WHERE name = 'executions'")).toEqual([["executions"]])
     })
   )
@@ -61,7 +63,7 @@ describe("opening", () => {
       yield* node.lead(true)
       yield* TestClock.adjust("500 millis")
       yield* Fiber.join(fiber)
-      const times = (yield* node.asked).filter(({ path }) => path === "/readyz").map(({ at }) => at)
+      const times = (yield* node.asked).filter(isFirst).map(({ at }) => at)
       expect(times).toEqual([0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000])
     })
   )
@@ -78,20 +80,20 @@ describe("opening", () => {
         reason: "no-leader",
         outcome: "not-applied"
       })
-      expect(paths(yield* node.asked)).toEqual(Array.from({ length: 31 }, () => "/readyz"))
+      expect(paths(yield* node.asked)).toEqual(Array.from({ length: 31 }, () => "/db/query"))
     })
   )
 
   it.scoped("tries as often, and waits as long, as the options say", () =>
     Effect.gen(function* () {
       const node = yield* Direct.make()
-      yield* node.inject({ path: "/readyz", times: 3, apply: 0, answer: "drop" })
+      yield* node.inject({ path: "/db/query", times: 3, apply: 0, answer: "drop" })
       const fiber = yield* Effect.fork(open(node, { connectRetries: 3, retryDelay: "1 minute" }))
       yield* TestClock.adjust("3 minutes")
       yield* Fiber.join(fiber)
       yield* node.lead(false)
       expect(yield* Effect.flip(open(node, { connectRetries: 0 }))).toMatchObject({ reason: "no-leader" })
-      const times = (yield* node.asked).filter(({ path }) => path === "/readyz").map(({ at }) => at)
+      const times = (yield* node.asked).filter(isFirst).map(({ at }) => at)
       expect(times).toEqual([0, 60_000, 120_000, 180_000, 180_000])
     })
   )
@@ -100,6 +102,7 @@ describe("opening", () => {
     Effect.gen(function* () {
       const node = yield* Direct.make()
       yield* node.inject(
+        { path: "/db/query" },
         { path: "/db/query", times: 4, apply: 0, answer: noLeader },
         { path: "/db/execute", answer: "drop" }
       )
@@ -118,6 +121,17 @@ describe("opening", () => {
       const error = yield* Effect.flip(open(node, wrong))
       expect(error).toMatchObject({ _tag: "StoreRejected", operation: "open", reason: "auth" })
       expect(String(error) + JSON.stringify(error)).not.toContain('wrong"')
+    })
+  )
+
+  it.scoped("fails at once where every URL leads to something else", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      yield* node.inject({ apply: 0, answer: { status: 404, body: "404 page not found" } })
+      const error = yield* Effect.flip(open(node))
+      expect(error).toMatchObject({ _tag: "StoreRejected", operation: "open", reason: "open" })
+      expect(error.message).toContain("http://n1:4001: no node of rqlite answers at this URL")
+      expect(paths(yield* node.asked)).toEqual(["/db/query"])
     })
   )
 
@@ -207,6 +221,73 @@ describe("opening", () => {
   )
 })
 
+describe("a store that has opened", () => {
+  const refusals = [
+    { status: 401, genuine: true },
+    { status: 403, body: "forbidden" },
+    { status: 404, body: "404 page not found" },
+    { status: 400, body: "bad request" }
+  ]
+
+  it.scoped.each(refusals)("waits where the cluster refuses it, and goes on: status $status", (answer) =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const { store } = yield* opened(node)
+      const { load, pendingOutbox, save } = yield* store
+      const saved = yield* save(order("a"))
+      yield* node.inject({ apply: 0, times: Number.POSITIVE_INFINITY, answer })
+      const calls = [save(saved), load("a"), pendingOutbox()].map((call) =>
+        Effect.asVoid<unknown, unknown, never>(call)
+      )
+      for (const call of calls) {
+        const error = yield* Effect.flip(call)
+        expect(error).toMatchObject({ _tag: "StoreUnavailable", reason: "connection", outcome: "not-applied" })
+        expect(String(error)).toContain(`status ${answer.status}`)
+      }
+      yield* node.heal
+      expect((yield* save(saved)).version).toBe(2)
+    })
+  )
+
+  it.scoped("finds out what became of a write though it is refused in between", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const { store } = yield* opened(node)
+      const { commit, pendingOutbox } = yield* store
+      yield* node.inject(
+        { path: "/db/execute", answer: "drop" },
+        { path: "/db/query", apply: 0, times: 3, answer: { status: 401, genuine: true } }
+      )
+      const fiber = yield* Effect.fork(commit(order("a"), { emits: [emit("e")] }))
+      yield* TestClock.adjust("5 seconds")
+      expect((yield* Fiber.join(fiber)).execution.version).toBe(1)
+      expect((yield* pendingOutbox()).entries).toHaveLength(1)
+    })
+  )
+
+  it.scoped("is refused for good a commit that is too large for the proxy before it", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const { store } = yield* opened(node)
+      const { save } = yield* store
+      yield* node.inject({ path: "/db/execute", apply: 0, answer: { status: 413, body: "too large" } })
+      expect(yield* Effect.flip(save(order("a")))).toMatchObject({ _tag: "StoreRejected", reason: "sql" })
+    })
+  )
+
+  it.scoped("counts what waits in one try, so that health need not wait", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const { store } = yield* opened(node)
+      const { stats } = yield* store
+      yield* node.lead(false)
+      yield* node.asked
+      expect(yield* Effect.flip(stats)).toMatchObject({ _tag: "StoreUnavailable", reason: "no-leader" })
+      expect(paths(yield* node.asked)).toEqual(["/db/query"])
+    })
+  )
+})
+
 describe("the level", () => {
   const used = (
     version: string,
@@ -248,7 +329,9 @@ describe("the level", () => {
     Effect.gen(function* () {
       for (const level of ["strong", "weak", "none"] as const) {
         expect(yield* used("v9.4.1", { level })).toEqual({ reads: [level, level], decisive: ["linearizable"] })
-        expect(yield* used("v8.0.0", { level })).toEqual({ reads: [level, level], decisive: ["strong"] })
+        for (const version of ["v8.0.0", "v7.21.4"]) {
+          expect(yield* used(version, { level })).toEqual({ reads: [level, level], decisive: ["strong"] })
+        }
       }
       expect(yield* used("v8.0.0", { level: "linearizable" })).toEqual({
         reads: ["strong", "strong"],

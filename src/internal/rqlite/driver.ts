@@ -1,9 +1,10 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Level, RqliteClient } from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
-import type { SqlDriver } from "../../SqlDriver.js"
+import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
 import * as group from "../sql/groupCommit.js"
 import * as readBatcher from "./readBatcher.js"
 import { toStoreError } from "./storeError.js"
@@ -29,9 +30,11 @@ const pages = new Set([
   "pendingSpawns",
   "dueTimers",
   "readTrace",
-  "idsWithPrefix",
-  "stats"
+  "idsWithPrefix"
 ])
+
+/** Health asks for the counts, and is to say at once that there is no answer. */
+const never = Schedule.recurs(0)
 
 // Beyond 32 commits a group makes its members wait longer than it saves; one large entry in the Raft log holds up the small ones.
 const groupLimits = { maxCommits: 32, maxBytes: 1_000_000 }
@@ -57,6 +60,14 @@ export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlD
     const decide = yield* readEach(options.decisive)
     const read = options.level === options.decisive ? decide : yield* readEach(options.level)
 
+    const page = (statement: Statement, retry?: typeof never) =>
+      Effect.map(client.query([statement], { level: options.level, retry }), ([result]) => result?.values ?? [])
+    const rowsOf = ({ operation }: Call, statement: Statement) => {
+      if (operation === "stats") return page(statement, never)
+      if (pages.has(operation)) return page(statement)
+      return small.has(operation) ? read(statement) : decide(statement)
+    }
+
     const driver: SqlDriver = {
       transaction: (call, statements) =>
         client.execute(statements).pipe(
@@ -69,14 +80,7 @@ export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlD
               }))
           })
         ),
-      query: (call, statement) => {
-        const rows = pages.has(call.operation)
-          ? Effect.map(client.query([statement], { level: options.level }), ([result]) => result?.values ?? [])
-          : small.has(call.operation)
-            ? read(statement)
-            : decide(statement)
-        return Effect.mapError(rows, (error) => toStoreError(call, error))
-      }
+      query: (call, statement) => Effect.mapError(rowsOf(call, statement), (error) => toStoreError(call, error))
     }
     return options.groupCommit ? yield* group.make(group.lazy(driver), groupLimits) : driver
   })

@@ -25,28 +25,29 @@ export const decode = ({ connectRetries = 30, level = "linearizable", retryDelay
     return { level, schedule: Schedule.intersect(Schedule.spaced(delay.value), Schedule.recurs(connectRetries)) }
   })
 
-const isAuth = (error: RqliteError): boolean => error._tag === "RqliteRejected" && error.reason === "auth"
-
-/** Succeeds where the cluster answers and has a leader. A user that may not ask for that may still read, which needs a leader too. */
-export const ready = (client: RqliteClient.RqliteClient): Effect.Effect<void, RqliteError> =>
-  Effect.catchIf(client.ready, isAuth, () => Effect.asVoid(client.query([{ sql: "SELECT 1" }])))
+/** Succeeds where the cluster answers and has a leader, which it takes to read. */
+const reachable = (client: RqliteClient.RqliteClient): Effect.Effect<unknown, RqliteError> =>
+  client.query([{ sql: "SELECT 1" }], { retry: Schedule.recurs(0) })
 
 /**
- * The level that sees every acknowledged write. Before 8.32.5 the one that is made for that was missing, and taken as a weaker one, or
- * was not kept in full: a cluster that is being upgraded has to be taken for the oldest of its nodes.
+ * The versions of all nodes that are there, for a cluster that is being upgraded has to be taken for the oldest of them; that of one node
+ * where none tells this client of the others.
  */
-export const decisiveLevel = (
-  client: RqliteClient.RqliteClient
-): Effect.Effect<"linearizable" | "strong", RqliteError> => {
-  const listed = Effect.map(client.nodes, (nodes) =>
-    nodes.filter(({ reachable }) => reachable).map(({ version }) => version)
+const versions = (client: RqliteClient.RqliteClient): Effect.Effect<ReadonlyArray<string>, RqliteError> =>
+  client.nodes.pipe(
+    Effect.map((nodes) => nodes.filter(({ reachable }) => reachable).map(({ version }) => version)),
+    Effect.filterOrFail((versions) => versions.length > 0),
+    Effect.orElse(() => Effect.map(client.version, (version) => [version]))
   )
-  const asked = Effect.map(client.version, (version) => [version])
-  return Effect.map(
-    Effect.catchIf(listed, isAuth, () => asked),
-    (versions) => (versions.every((version) => RqliteClient.isAtLeast(version, [8, 32, 5])) ? "linearizable" : "strong")
+
+/**
+ * Waits for nothing: fails where the cluster does not answer now. Gives the level that sees every acknowledged write, which before 8.32.5
+ * was missing, and taken as a weaker one, or was not kept in full.
+ */
+export const connect = (client: RqliteClient.RqliteClient): Effect.Effect<"linearizable" | "strong", RqliteError> =>
+  Effect.map(Effect.zipRight(reachable(client), versions(client)), (versions) =>
+    versions.every((version) => RqliteClient.isAtLeast(version, [8, 32, 5])) ? "linearizable" : "strong"
   )
-}
 
 /** Tries to open again while the cluster is not there yet. */
 export const persist =

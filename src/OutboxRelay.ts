@@ -9,12 +9,12 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
 import { ExecutionStore } from "./ExecutionStore.js"
-import * as captured from "./internal/telemetry/context.js"
+import { retryWhileUnavailable } from "./internal/supervision/storeOutage.js"
+import * as telemetryContext from "./internal/telemetry/context.js"
 import * as traceContext from "./internal/telemetry/traceContext.js"
-import * as verdict from "./internal/worker/failureDecision.js"
-import * as idempotency from "./internal/worker/idempotencyKey.js"
-import * as seqs from "./internal/worker/seqPages.js"
-import { sitOut } from "./internal/worker/storeOutage.js"
+import * as failureDecision from "./internal/worker/failureDecision.js"
+import * as idempotencyKey from "./internal/worker/idempotencyKey.js"
+import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
 import {
   type Delivered,
@@ -84,19 +84,17 @@ export const make = <E = never, R = never>(
 ): Effect.Effect<OutboxRelay, never, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const provide = captured.provide(yield* Effect.context<R>())
+    const provide = telemetryContext.provide(yield* Effect.context<R>())
     const policy = options.unknownTarget ?? "dead-letter"
 
     const deliver = (entry: OutboxEntry, attempt: number): Effect.Effect<Delivered, unknown> => {
       const { event, targetId } = entry
-      const idempotencyKey = idempotency.key(targetId, event.id)
-      const once: Effect.Effect<Delivered, unknown> = Effect.suspend(() =>
-        provide(options.deliver(entry, { attempt, idempotencyKey }))
-      )
+      const delivery = { attempt, idempotencyKey: idempotencyKey.make(targetId, event.id) }
+      const once: Effect.Effect<Delivered, unknown> = Effect.suspend(() => provide(options.deliver(entry, delivery)))
       if (targetId === null) return once
       return Effect.catchIf(
         once,
-        (error) => verdict.isNotFound(error, targetId),
+        (error) => failureDecision.isNotFound(error, targetId),
         () =>
           Effect.flatMap(store.spawns.isPending(targetId), (spawning) =>
             // Where no spawn is left, it may have been carried out since the target was looked for: only a second look tells.
@@ -110,18 +108,18 @@ export const make = <E = never, R = never>(
     return yield* worker.make<OutboxEntry>({
       module: "OutboxRelay",
       settings: options,
-      polling: seqs.polling(options),
-      from: seqs.pages(options, store.pendingOutbox, ({ targetId }) => targetId, label),
-      noticed: (notice) => (notice.emits > 0 ? seqs.added : undefined),
+      polling: seqPages.polling(options),
+      from: seqPages.pages(options, store.pendingOutbox, ({ targetId }) => targetId, label),
+      noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
       run: (entry, attempt) =>
         Effect.flatMap(deliver(entry, attempt), (delivered) =>
-          delivered === "Delivered" ? sitOut(store.ackOutbox(entry.seq)) : Effect.void
+          delivered === "Delivered" ? retryWhileUnavailable(store.ackOutbox(entry.seq)) : Effect.void
         ),
       spanName: "OutboxRelay.deliver",
       described,
-      ackOf: ({ seq }) => ({ _tag: "Outbox", seq }),
+      workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
       remove: ({ seq }) => store.ackOutbox(seq),
-      judge: ({ targetId }, cause) => verdict.of(cause, targetId, verdict.unknownTarget(policy))
+      decide: ({ targetId }, cause) => failureDecision.decide(cause, targetId, failureDecision.unknownTarget(policy))
     })
   })
 

@@ -15,9 +15,9 @@ import * as Event from "./Event.js"
 import * as Execution from "./Execution.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import { definitionKey } from "./internal/processor/stepChildren.js"
-import * as captured from "./internal/telemetry/context.js"
-import * as verdict from "./internal/worker/failureDecision.js"
-import * as seqs from "./internal/worker/seqPages.js"
+import * as telemetryContext from "./internal/telemetry/context.js"
+import * as failureDecision from "./internal/worker/failureDecision.js"
+import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
 import { Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
 
@@ -131,7 +131,7 @@ export const make = <E = never, R = never>(
 ): Effect.Effect<SpawnRelay, never, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const provide = captured.provide(yield* Effect.context<R>())
+    const provide = telemetryContext.provide(yield* Effect.context<R>())
     const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
 
     const create = (spawn: SpawnEntry) =>
@@ -154,19 +154,19 @@ export const make = <E = never, R = never>(
     return yield* worker.make<SpawnEntry>({
       module: "SpawnRelay",
       settings: options,
-      polling: seqs.polling(options),
-      from: seqs.pages(options, store.pendingSpawns, ({ childId }) => childId, label, parentOf),
-      noticed: (notice) => (notice.spawns > 0 ? seqs.added : undefined),
+      polling: seqPages.polling(options),
+      from: seqPages.pages(options, store.pendingSpawns, ({ childId }) => childId, label, parentOf),
+      noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
       spanName: "SpawnRelay.create",
       described,
-      ackOf: ({ seq }) => ({ _tag: "Spawn", seq }),
+      workItem: ({ seq }) => ({ _tag: "Spawn", seq }),
       remove: ({ seq }) => store.ackSpawn(seq),
-      judge: ({ childId }, cause) =>
+      decide: ({ childId }, cause) =>
         // Who spawned it is gone for good, and its spawns with it.
         Option.exists(Cause.failureOption(cause), (error) => error instanceof ParentNotFound)
           ? { _tag: "Bury", reason: "rejected" }
-          : verdict.of(cause, childId, { _tag: "Retry" })
+          : failureDecision.decide(cause, childId, { _tag: "Retry" })
     })
   })
 

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
-import * as captured from "./internal/telemetry/context.js"
+import * as telemetryContext from "./internal/telemetry/context.js"
 import * as Metrics from "./Metrics.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -84,7 +84,7 @@ export const make = (options: Options = {}): Effect.Effect<void, never, Executio
     )
     return attempt.pipe(
       Effect.repeat(Schedule.spaced(options.interval ?? "15 seconds")),
-      captured.unparented,
+      telemetryContext.unparented,
       Effect.annotateLogs({ package: "holdfast", module: "Telemetry" }),
       Effect.interruptible,
       Effect.forkScoped,

@@ -13,14 +13,15 @@ import type * as Scope from "effect/Scope"
 import type { Timer, WorkItem } from "./Commit.js"
 import * as Event from "./Event.js"
 import { ExecutionStore } from "./ExecutionStore.js"
-import * as captured from "./internal/telemetry/context.js"
-import * as delayed from "./internal/worker/delayedRelease.js"
-import * as verdict from "./internal/worker/failureDecision.js"
-import * as idempotency from "./internal/worker/idempotencyKey.js"
-import type { Work } from "./internal/worker/lanes.js"
+import { retryWhileUnavailable } from "./internal/supervision/storeOutage.js"
+import { dueMillis } from "./internal/supervision/wakeup.js"
+import * as telemetryContext from "./internal/telemetry/context.js"
+import * as delayedRelease from "./internal/worker/delayedRelease.js"
+import * as failureDecision from "./internal/worker/failureDecision.js"
+import * as idempotencyKey from "./internal/worker/idempotencyKey.js"
+import type { Work } from "./internal/worker/lane.js"
 import { recorded } from "./internal/worker/onDeliveryFailure.js"
-import { sitOut } from "./internal/worker/storeOutage.js"
-import { dueMillis } from "./internal/worker/wakeup.js"
+import type { Page } from "./internal/worker/reader.js"
 import * as worker from "./internal/worker/worker.js"
 import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
 import type { StoreError } from "./StoreError.js"
@@ -76,13 +77,13 @@ export const make = <E = never, R = never>(
 ): Effect.Effect<TimerSweeper, never, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const provide = captured.provide(yield* Effect.context<R>())
+    const provide = telemetryContext.provide(yield* Effect.context<R>())
     const interval = Duration.min(options.pollInterval ?? "5 seconds", "1 day")
     const millis = Math.max(1, Duration.toMillis(interval))
     const limit = worker.pageSize(options)
 
     /** What comes before the horizon tells when to look next; what comes behind it, the next poll finds. */
-    const page = (after: Timer | undefined): Effect.Effect<worker.Page<Timer>, StoreError> =>
+    const page = (after: Timer | undefined): Effect.Effect<Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
         const timers = yield* store.dueTimers(now + millis / 1000, after === undefined ? { limit } : { after, limit })
@@ -110,20 +111,22 @@ export const make = <E = never, R = never>(
         Option.getOrUndefined(Option.map(notice.nextTimer, (fireAt) => ({ at: dueMillis(fireAt), position: fireAt }))),
       run: (timer, attempt) => {
         const event = Event.timeout(timer.executionId, timer.path, timer.fireAt)
-        const idempotencyKey = idempotency.key(timer.executionId, event.id)
+        const delivery = { attempt, idempotencyKey: idempotencyKey.make(timer.executionId, event.id) }
         return Effect.flatMap(
-          Effect.suspend(() => provide(options.deliver(timer, event, { attempt, idempotencyKey }))),
-          (delivered) => (delivered === "Delivered" ? sitOut(store.deleteTimer(timer)) : Effect.succeed(false))
+          Effect.suspend(() => provide(options.deliver(timer, event, delivery))),
+          (delivered) =>
+            delivered === "Delivered" ? retryWhileUnavailable(store.deleteTimer(timer)) : Effect.succeed(false)
         )
       },
       spanName: "TimerSweeper.fire",
       described,
-      ackOf,
+      workItem,
       remove: store.deleteTimer,
-      judge: ({ executionId }, cause) => verdict.of(cause, executionId, { _tag: "Bury", reason: "no-target" })
+      decide: ({ executionId }, cause) =>
+        failureDecision.decide(cause, executionId, { _tag: "Bury", reason: "no-target" })
     })
-    const releaser = yield* delayed.make({ module: "TimerSweeper", pageSize: limit, interval: millis })
-    return delayed.joined(sweeper, releaser)
+    const releaser = yield* delayedRelease.make({ module: "TimerSweeper", pageSize: limit, interval: millis })
+    return delayedRelease.joined(sweeper, releaser)
   })
 
 const described = ({ executionId, fireAt, path }: Timer) => ({
@@ -133,7 +136,7 @@ const described = ({ executionId, fireAt, path }: Timer) => ({
 
 const idOf = ({ executionId, fireAt, path }: Timer): string => JSON.stringify([executionId, path, fireAt])
 
-const ackOf = ({ executionId, fireAt, path }: Timer): WorkItem => ({ _tag: "Timer", executionId, path, fireAt })
+const workItem = ({ executionId, fireAt, path }: Timer): WorkItem => ({ _tag: "Timer", executionId, path, fireAt })
 
 const work = (timer: Timer, recorded: Work<Timer>["recorded"]): Work<Timer> => ({
   lane: timer.executionId,

@@ -107,7 +107,7 @@ describe("An idempotency key", () => {
       ["ä\u{1f600}\n", "e f"],
       ["\ud800", "e"]
     ]
-    const keys = pairs.map(([target, id]) => idempotencyKey.key(target, id))
+    const keys = pairs.map(([target, id]) => idempotencyKey.make(target, id))
     assert.strictEqual(new Set(keys).size, pairs.length)
     assert.isTrue(keys.every((key) => /^[!-~]+$/.test(key)))
     assert.deepStrictEqual(keys.slice(0, 3), [":e", "a:e", "a%3Ab:c"])

@@ -118,9 +118,9 @@ describe("Very many lanes that fail", () => {
               }),
             spanName: "test",
             described: () => ({ since: null, span: () => ({}), annotations: {} }),
-            ackOf: ({ seq }) => ({ _tag: "Outbox", seq }),
+            workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
             remove: ({ seq }) => store.ackOutbox(seq),
-            judge: () => ({ _tag: "Retry" })
+            decide: () => ({ _tag: "Retry" })
           }),
           ExecutionStore.ExecutionStore,
           store

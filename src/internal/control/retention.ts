@@ -7,7 +7,7 @@ import type { Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Options, Removed, Retention } from "../../Retention.js"
 import type { StoreError } from "../../StoreError.js"
-import * as supervised from "../worker/supervised.js"
+import * as supervised from "../supervision/supervised.js"
 import * as purgeTree from "./purgeTree.js"
 
 const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)

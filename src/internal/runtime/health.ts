@@ -10,7 +10,7 @@ import type * as QueueWorker from "../../QueueWorker.js"
 import type { Retention } from "../../Retention.js"
 import type * as Shards from "../../Shards.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
-import { describe, isOutage } from "../worker/storeOutage.js"
+import { describe, isOutage } from "../supervision/storeOutage.js"
 
 /** The last write that failed for the state of the store, until one succeeds. */
 interface Outage {
@@ -65,7 +65,7 @@ export interface Options {
 }
 
 /** How long the store may take to count. */
-const patience = Duration.seconds(5)
+const statsTimeout = Duration.seconds(5)
 
 // Work that waits for the end of an outage is tried again twice as often.
 const outageLasts = 60
@@ -114,7 +114,7 @@ export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, nev
     // Whoever asks often need not count often.
     const counted = yield* watched.store.stats.pipe(
       Effect.withTracerEnabled(false),
-      Effect.timeoutOption(patience),
+      Effect.timeoutOption(statsTimeout),
       Effect.either,
       Effect.cachedWithTTL("1 second")
     )
@@ -136,7 +136,7 @@ export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, nev
         stalled("timers", timers, now, limits.timers),
         Either.isLeft(stats) ? `store: ${stats.left.message}` : undefined,
         Either.isRight(stats) && Option.isNone(stats.right)
-          ? `store: no answer within ${Duration.format(patience)}`
+          ? `store: no answer within ${Duration.format(statsTimeout)}`
           : undefined,
         Option.getOrUndefined(Option.map(outage, ({ message }) => `store: ${message}`))
       ].filter((problem) => problem !== undefined)

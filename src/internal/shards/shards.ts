@@ -13,9 +13,9 @@ import type { Pool, Renewal } from "../../Lease.js"
 import type { Change, Health, Options, Shards } from "../../Shards.js"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import { leaseName, wholeNumber } from "../codec/validate.js"
+import { describe } from "../supervision/storeOutage.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as duration from "../util/duration.js"
-import { describe } from "../worker/storeOutage.js"
 import { makeObserver, type Shares, shardOf, share } from "./assignment.js"
 
 const maxCount = 1024

@@ -4,11 +4,12 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, QueueWorker } from "../../QueueWorker.js"
-import * as storeOutage from "./storeOutage.js"
-import * as supervised from "./supervised.js"
-import * as wakeup from "./wakeup.js"
-import { dueMillis } from "./wakeup.js"
-import * as yieldEvery from "./yieldEvery.js"
+import type { StoreError } from "../../StoreError.js"
+import * as storeOutage from "../supervision/storeOutage.js"
+import * as supervised from "../supervision/supervised.js"
+import * as wakeup_ from "../supervision/wakeup.js"
+import { dueMillis } from "../supervision/wakeup.js"
+import * as yieldEvery from "../supervision/yieldEvery.js"
 
 export interface Options {
   readonly module: string
@@ -22,66 +23,75 @@ export interface Releaser extends Pick<QueueWorker, "pause" | "resume" | "awaitQ
   readonly lastError: Effect.Effect<Health["lastError"]>
 }
 
+interface State {
+  readonly options: Options
+  readonly store: ExecutionStore
+  readonly wakeup: wakeup_.Wakeup
+  readonly yielding: Effect.Effect<void>
+  readonly waitingOutOutages: <A>(effect: Effect.Effect<A, StoreError>) => Effect.Effect<A, StoreError>
+  paused: boolean
+}
+
 const never = Number.POSITIVE_INFINITY
 
 export const make = (options: Options): Effect.Effect<Releaser, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
-    const store = yield* ExecutionStore
-    const alarm = yield* wakeup.make(() => false)
-    const breathe = yieldEvery.make()
     let lastError: Health["lastError"] = Option.none()
-    let paused = false
-
     const report = (message: string) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         lastError = Option.some({ time: now / 1000, message })
       })
-    const watched = storeOutage.watched(report)
-
-    yield* store.listen((notice) => {
-      if (Option.isSome(notice.nextDelayed)) alarm.poke(dueMillis(notice.nextDelayed.value))
+    const state: State = {
+      options,
+      store: yield* ExecutionStore,
+      wakeup: yield* wakeup_.make(() => false),
+      yielding: yieldEvery.make(),
+      waitingOutOutages: storeOutage.reportingOutages(report),
+      paused: false
+    }
+    yield* state.store.listen((notice) => {
+      if (Option.isSome(notice.nextDelayed)) state.wakeup.request(dueMillis(notice.nextDelayed.value))
     })
-
-    /** Releases what is due; gives when there will be more. */
-    const release = Effect.gen(function* () {
-      alarm.begin()
-      const next = yield* watched(store.delayed.next)
-      const now = yield* Clock.currentTimeMillis
-      const dueAt = Option.match(next, { onNone: () => never, onSome: dueMillis })
-      if (dueAt > now) return dueAt
-      for (;;) {
-        if (paused) return now
-        yield* breathe
-        const released = yield* watched(store.delayed.release(now / 1000, options.pageSize))
-        if (released < options.pageSize) return now
-      }
-    }).pipe(Effect.withTracerEnabled(false))
-
-    const loop = Effect.gen(function* () {
-      if (paused) {
-        yield* alarm.rest
-        return
-      }
-      const dueAt = yield* release
-      const now = yield* Clock.currentTimeMillis
-      yield* alarm.sleep(Math.min(dueAt, now + options.interval))
-    }).pipe(Effect.forever)
-
-    const awaitFatal = yield* supervised.run(loop, report)
-
+    const awaitFatal = yield* supervised.run(Effect.forever(run(state)), report)
     return {
       lastError: Effect.sync(() => lastError),
       pause: Effect.sync(() => {
-        paused = true
+        state.paused = true
       }),
       resume: Effect.sync(() => {
-        paused = false
-        alarm.rouse()
+        state.paused = false
+        state.wakeup.wake()
       }),
-      awaitQuiet: alarm.quiet,
+      awaitQuiet: state.wakeup.quiet,
       awaitFatal
     }
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
+
+/** Releases what is due, and sleeps until there is more. */
+const run = (state: State): Effect.Effect<unknown, StoreError> =>
+  Effect.gen(function* () {
+    if (state.paused) return yield* state.wakeup.park
+    const dueAt = yield* releaseDue(state)
+    const now = yield* Clock.currentTimeMillis
+    return yield* state.wakeup.sleep(Math.min(dueAt, now + state.options.interval))
+  })
+
+/** Releases what is due; gives when there will be more, in milliseconds since the epoch. */
+const releaseDue = (state: State): Effect.Effect<number, StoreError> =>
+  Effect.gen(function* () {
+    const { options, store, waitingOutOutages, wakeup, yielding } = state
+    wakeup.clear()
+    const next = yield* waitingOutOutages(store.delayed.next)
+    const now = yield* Clock.currentTimeMillis
+    const dueAt = Option.match(next, { onNone: () => never, onSome: dueMillis })
+    if (dueAt > now) return dueAt
+    for (;;) {
+      if (state.paused) return now
+      yield* yielding
+      const released = yield* waitingOutOutages(store.delayed.release(now / 1000, options.pageSize))
+      if (released < options.pageSize) return now
+    }
+  }).pipe(Effect.withTracerEnabled(false))
 
 const later = (a: Health["lastError"], b: Health["lastError"]): Health["lastError"] =>
   Option.isSome(b) && (Option.isNone(a) || b.value.time > a.value.time) ? b : a

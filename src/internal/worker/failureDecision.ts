@@ -4,24 +4,24 @@ import type { Reason } from "../../DeadLetter.js"
 import { ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
-import { isOutage } from "./storeOutage.js"
+import { isOutage } from "../supervision/storeOutage.js"
 
 /**
  * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it
  * is removed, or becomes a dead letter.
  */
-export type Verdict =
+export type Decision =
   | { readonly _tag: "Retry" }
   | { readonly _tag: "Wait"; readonly outage?: true }
   | { readonly _tag: "Drop" }
   | { readonly _tag: "Bury"; readonly reason: Reason }
 
-const retry: Verdict = { _tag: "Retry" }
-const wait: Verdict = { _tag: "Wait" }
-const outage: Verdict = { _tag: "Wait", outage: true }
+const retry: Decision = { _tag: "Retry" }
+const wait: Decision = { _tag: "Wait" }
+const outage: Decision = { _tag: "Wait", outage: true }
 
 /** What is to become of an event whose target does not exist. */
-export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Verdict => {
+export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision => {
   switch (policy) {
     case "drop":
       return { _tag: "Drop" }
@@ -36,8 +36,8 @@ export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Verdict 
 export const isNotFound = (error: unknown, lane: string | null): boolean =>
   error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
 
-/** The verdict on work of this lane. */
-export const of = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Verdict): Verdict => {
+/** What is to become of work of this lane; `notFound` is for work whose target does not exist. */
+export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Decision): Decision => {
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   if (error instanceof Refused || (error instanceof StoreRejected && error.reason === "invalid-input")) {
     return { _tag: "Bury", reason: "rejected" }

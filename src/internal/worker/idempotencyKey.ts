@@ -1,8 +1,8 @@
 /** What cannot be written as a URI: half of a pair, which a row of another program may hold. */
-const alone = /\p{Surrogate}/gu
+const loneSurrogate = /\p{Surrogate}/gu
 
-const encode = (id: string): string => encodeURIComponent(id.replace(alone, "\u{fffd}"))
+const encode = (id: string): string => encodeURIComponent(id.replace(loneSurrogate, "\u{fffd}"))
 
 /** A key that is the same each time that this event is delivered to this target. */
-export const key = (targetId: string | null, eventId: string): string =>
+export const make = (targetId: string | null, eventId: string): string =>
   `${targetId === null ? "" : encode(targetId)}:${encode(eventId)}`

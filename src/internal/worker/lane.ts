@@ -10,7 +10,7 @@ export interface Work<A> {
   readonly position: number
   readonly label: () => string
   readonly item: A
-  readonly recorded: Trouble | undefined
+  readonly recorded: FailureState | undefined
   /** The execution whose next commit may be what the row waits for, where it is not its lane. */
   readonly waitsFor: string | undefined
 }
@@ -21,103 +21,177 @@ export interface Work<A> {
  * - `attempts`: how many of its failures count.
  * - `retryAt`: when it may run again, in milliseconds since the epoch.
  * - `waits`: how often in a row it waited for something, which does not count.
- * - `said`: what was last said of it where people look, as a hash.
- * - `progress`: where the schedule is that says when to try again.
+ * - `logged`: the last error that was logged as a warning, as a hash.
+ * - `progress`: how far the schedule is stepped that says when to try again.
  */
-export interface Trouble {
+export interface FailureState {
   readonly attempts: number
   readonly retryAt: number
   readonly waits: number
-  readonly said: number | undefined
+  readonly logged: number | undefined
   readonly progress: Progress | undefined
 }
 
+/**
+ * Where a lane is in its life. Positions are those of rows in the store, times are in milliseconds since the epoch.
+ *
+ * - `Reading`: it holds no row; the first of its rows that is read makes it ready.
+ * - `Ready`: it holds rows and waits for a free place.
+ * - `Running`: its first row runs `since` then. `released` says whether the execution was advanced meanwhile that the row may wait for.
+ * - `Behind`: it holds no row. Its rows are in the store from `from` on, to be read again as soon as possible.
+ * - `Held`: the same, but its first row failed: not to be tried before `retryAt`.
+ */
+export type Phase =
+  | { readonly _tag: "Reading" }
+  | { readonly _tag: "Ready" }
+  | { readonly _tag: "Running"; readonly since: number; readonly released: boolean }
+  | { readonly _tag: "Behind"; readonly from: number }
+  | { readonly _tag: "Held"; readonly from: number; readonly retryAt: number }
+
+/** The rows of one key. While none is in memory, in the store or failing, no lane is kept. */
 export interface Lane<A> {
+  readonly key: string | null
+  /** The rows in memory: some while it is ready or runs, and none otherwise. */
   readonly queue: Array<Work<A>>
   /** The highest position of a row that it took. */
   reached: number
-  running: boolean
-  /** When what runs began. */
-  since: number
-  /** The position of the first row that the lane left in the store, if it did. Until that one is read again it takes no other. */
-  behind: number | undefined
-  /** What failed last, until something goes well. Then `behind` is where this row is, and the lane tries it before all others. */
-  failed: { readonly id: string | number; readonly trouble: Trouble } | undefined
-  /** The position of the first row behind the failed one, as far as is known. */
-  left: number | undefined
-  retryAt: number
-  /** Whether it was let go while its work ran. */
-  released: boolean
+  /**
+   * The position of the first row that was left in the store behind those in memory, or behind the failed one. While there is one, it takes
+   * no other: that would break the order.
+   */
+  rest: number | undefined
+  /** The row that failed last, until something goes well. It is tried before all others. */
+  failed: { readonly id: string | number; readonly state: FailureState } | undefined
+  phase: Phase
 }
 
-export const make = <A>(): Lane<A> => ({
+export const make = <A>(key: string | null): Lane<A> => ({
+  key,
   queue: [],
   reached: Number.NEGATIVE_INFINITY,
-  running: false,
-  since: 0,
-  behind: undefined,
+  rest: undefined,
   failed: undefined,
-  left: undefined,
-  retryAt: 0,
-  released: false
+  phase: { _tag: "Reading" }
 })
 
-const first = (a: number | undefined, b: number | undefined): number | undefined =>
+const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b)
 
-/** Takes the row. */
-export const take = <A>(lane: Lane<A>, work: Work<A>): void => {
+const holdsRows = <A>(lane: Lane<A>): boolean => lane.phase._tag === "Ready" || lane.phase._tag === "Running"
+
+/** The first row that was left in the store, or would be if the lane gave up its rows from this one of its queue on. */
+const restFrom = <A>(lane: Lane<A>, index: number): number | undefined =>
+  lane.queue.slice(index).reduce((rest, work) => smaller(rest, work.position), lane.rest)
+
+/** Whether the lane takes every row of its own that is read now. */
+export const takesAll = <A>(lane: Lane<A>): boolean =>
+  lane.phase._tag === "Reading" || (holdsRows(lane) && lane.rest === undefined && lane.failed === undefined)
+
+/** What is known of this row's failures. */
+export const failureOf = <A>(lane: Lane<A>, work: Work<A>): FailureState | undefined =>
+  lane.failed?.id === work.id ? lane.failed.state : work.recorded
+
+/** What another process, or this one before it started, recorded of the row, where that says to try it later. */
+const recordedLater = <A>(lane: Lane<A>, work: Work<A>, now: number): FailureState | undefined => {
+  const { recorded } = work
+  if (recorded === undefined || recorded.retryAt <= now) return undefined
+  const known = lane.failed?.id === work.id ? lane.failed.state.attempts : 0
+  return recorded.attempts > known ? recorded : undefined
+}
+
+const take = <A>(lane: Lane<A>, work: Work<A>): void => {
   lane.queue.push(work)
   lane.reached = Math.max(lane.reached, work.position)
 }
 
-/** Whether the row is in the queue already. */
-export const hasTaken = <A>(lane: Lane<A>, work: Work<A>): boolean =>
+const hasTaken = <A>(lane: Lane<A>, work: Work<A>): boolean =>
   work.position <= lane.reached && lane.queue.some((queued) => queued.id === work.id)
 
-/** What is known of this row's failures. */
-export const troubleOf = <A>(lane: Lane<A>, work: Work<A>): Trouble | undefined =>
-  lane.failed?.id === work.id ? lane.failed.trouble : work.recorded
-
-/** What another process, or this one before it started, recorded of the row, where that says to try it later. */
-export const heldElsewhere = <A>(lane: Lane<A>, work: Work<A>, now: number): Trouble | undefined => {
-  const { recorded } = work
-  if (recorded === undefined || recorded.retryAt <= now) return undefined
-  const known = lane.failed?.id === work.id ? lane.failed.trouble.attempts : 0
-  return recorded.attempts > known ? recorded : undefined
+/** A row was read: the lane takes it, where it holds fewer than `depth`, or leaves it in the store. */
+export const offer = <A>(lane: Lane<A>, work: Work<A>, depth: number, now: number): void => {
+  const { phase } = lane
+  switch (phase._tag) {
+    case "Reading":
+      takeFirst(lane, work, now)
+      break
+    case "Ready":
+    case "Running":
+      if (hasTaken(lane, work)) break
+      if (lane.rest === undefined && lane.queue.length < depth) take(lane, work)
+      else lane.rest = smaller(lane.rest, work.position)
+      break
+    case "Behind":
+      if (lane.failed === undefined) lane.phase = { ...phase, from: Math.min(phase.from, work.position) }
+      else leaveBehindFailed(lane, work)
+      break
+    case "Held":
+      leaveBehindFailed(lane, work)
+  }
 }
 
-/** The lane's first row failed: it stays in the store, and what comes behind it too. */
-export const hold = <A>(lane: Lane<A>, work: Work<A>, trouble: Trouble): void => {
-  lane.left = lane.queue[1]?.position ?? lane.behind
-  lane.behind = work.position
+const takeFirst = <A>(lane: Lane<A>, work: Work<A>, now: number): void => {
+  take(lane, work)
+  const later = recordedLater(lane, work, now)
+  if (later === undefined) lane.phase = { _tag: "Ready" }
+  else hold(lane, work, later)
+}
+
+const leaveBehindFailed = <A>(lane: Lane<A>, work: Work<A>): void => {
+  if (lane.failed?.id !== work.id) lane.rest = smaller(lane.rest, work.position)
+}
+
+/** The first row begins to run. */
+export const begin = <A>(lane: Lane<A>, now: number): void => {
+  lane.phase = { _tag: "Running", since: now, released: false }
+}
+
+/** The first row is done: its row in the store is gone. */
+export const finish = <A>(lane: Lane<A>): void => {
+  lane.queue.shift()
+  lane.failed = undefined
+}
+
+/** The first row failed: it stays in the store, and what comes behind it too. */
+export const hold = <A>(lane: Lane<A>, work: Work<A>, state: FailureState): void => {
+  const { phase } = lane
+  lane.rest = restFrom(lane, 1)
   lane.queue.length = 0
+  lane.failed = { id: work.id, state }
   // What it waits for may have come while it ran; only once, or work that makes it come by itself would never rest.
-  lane.retryAt = lane.released && trouble.waits === 1 ? 0 : trouble.retryAt
-  lane.failed = { id: work.id, trouble }
+  const atOnce = phase._tag === "Running" && phase.released && state.waits === 1
+  lane.phase = atOnce
+    ? { _tag: "Behind", from: work.position }
+    : { _tag: "Held", from: work.position, retryAt: state.retryAt }
 }
 
-/** The row stays in the store, since others of its lane before it do. */
-export const leave = <A>(lane: Lane<A>, work: Work<A>): void => {
-  if (lane.failed === undefined) lane.behind = first(lane.behind, work.position)
-  else if (lane.failed.id !== work.id) lane.left = first(lane.left, work.position)
-}
-
-/** Leaves in the store what the lane has taken, to be read again. */
-export const leaveQueue = <A>(lane: Lane<A>): void => {
+/** Runs no further row; those in memory go back to the store. What then is in the store is behind; where nothing is, false. */
+export const yieldPlace = <A>(lane: Lane<A>): boolean => {
+  if (!holdsRows(lane)) return true
   const [next] = lane.queue
-  if (next === undefined) return
-  if (lane.failed !== undefined) lane.left = lane.queue[1]?.position ?? lane.behind
-  lane.behind = next.position
-  lane.retryAt = 0
+  const retries = next !== undefined && lane.failed !== undefined
+  const from = retries ? next.position : restFrom(lane, 0)
+  lane.rest = retries ? restFrom(lane, 1) : undefined
   lane.queue.length = 0
+  if (from === undefined) return false
+  lane.phase = { _tag: "Behind", from }
+  return true
 }
 
-export const isHeld = <A>(lane: Lane<A>): boolean => lane.behind !== undefined && lane.retryAt > 0
+/** From where its rows are to be read again, where that may be now. */
+export const dueFrom = <A>({ phase }: Lane<A>, now: number): number | undefined =>
+  phase._tag === "Behind" || (phase._tag === "Held" && phase.retryAt <= now) ? phase.from : undefined
 
-/** Lets the lane go on at once, where what failed waits for something; false where it does not. */
+/** When its rows may be read again: 0 is at once, infinity where that is not known or not needed. */
+export const readableAt = <A>({ phase }: Lane<A>): number => {
+  if (phase._tag === "Behind") return 0
+  return phase._tag === "Held" ? phase.retryAt : Number.POSITIVE_INFINITY
+}
+
+/** The execution was advanced that the failed row may wait for: if it does, it goes on at once. */
 export const release = <A>(lane: Lane<A>): boolean => {
-  if (!isHeld(lane) || lane.failed === undefined || lane.failed.trouble.waits === 0) return false
-  lane.retryAt = 0
+  const { phase } = lane
+  if (phase._tag === "Running") lane.phase = { ...phase, released: true }
+  if (phase._tag !== "Held" || lane.failed === undefined || lane.failed.state.waits === 0) return false
+  lane.phase = { _tag: "Behind", from: phase.from }
   return true
 }

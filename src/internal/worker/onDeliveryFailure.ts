@@ -7,19 +7,19 @@ import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
+import { describe, retryWhileUnavailable } from "../supervision/storeOutage.js"
 import type { Outcome } from "../telemetry/delivery.js"
-import type { Verdict } from "./failureDecision.js"
-import type { Trouble, Work } from "./lanes.js"
+import type { Decision } from "./failureDecision.js"
+import type { FailureState, Work } from "./lane.js"
 import * as retrySchedule from "./retrySchedule.js"
-import { describe, sitOut } from "./storeOutage.js"
 
 export interface Options<A> {
   readonly store: Pick<ExecutionStore, "deadLetters">
   readonly retry: retrySchedule.Policy
   readonly maxAttempts: number
   /** Which row this is. */
-  readonly ackOf: (item: A) => WorkItem
-  readonly judge: (item: A, cause: Cause.Cause<unknown>) => Verdict
+  readonly workItem: (item: A) => WorkItem
+  readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
   /** Keeps what went wrong for those who ask. */
@@ -31,108 +31,135 @@ export interface Options<A> {
 }
 
 /** What was recorded of work that failed, as the lanes know it. */
-export const recorded = (failure: Failure | undefined): Trouble | undefined =>
+export const recorded = (failure: Failure | undefined): FailureState | undefined =>
   failure && {
     attempts: failure.attempts,
     retryAt: Math.round(failure.retryAt * 1000),
     waits: 0,
-    said: undefined,
+    logged: undefined,
     progress: undefined
   }
 
-const fresh: Trouble = { attempts: 0, retryAt: 0, waits: 0, said: undefined, progress: undefined }
+const fresh: FailureState = { attempts: 0, retryAt: 0, waits: 0, logged: undefined, progress: undefined }
+
+/** A failure that is being handled: what failed, when, why, and what was known of the work before. */
+interface Failed<A> {
+  readonly options: Options<A>
+  readonly work: Work<A>
+  readonly item: WorkItem
+  readonly cause: Cause.Cause<unknown>
+  readonly error: string
+  readonly before: FailureState
+  readonly now: number
+}
+
+/** Decides what becomes of work that failed, and does it; gives what to remember of it, or nothing where its row is gone. */
+export const handle = <A>(
+  options: Options<A>,
+  work: Work<A>,
+  cause: Cause.Cause<unknown>,
+  before: FailureState = fresh
+): Effect.Effect<FailureState | undefined> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const item = options.workItem(work.item)
+    const failed: Failed<A> = { options, work, item, cause, error: describe(cause), before, now }
+    return Effect.suspend(() => carryOut(failed, options.decide(work.item, cause))).pipe(
+      // Neither a store that refuses to remember it nor a bug in the user's schedule keep it from being tried again.
+      Effect.catchAllCause((problem) => {
+        if (Cause.isInterrupted(problem)) return Effect.interrupt
+        const message = `${work.label()} failed, and is tried again although this failed too: ${describe(problem)}`
+        return options
+          .report(message)
+          .pipe(Effect.zipRight(Effect.logWarning(message, problem)), Effect.zipRight(wait(failed)))
+      })
+    )
+  })
+
+const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<FailureState | undefined, StoreError> => {
+  switch (decision._tag) {
+    case "Retry":
+      return retry(failed)
+    case "Wait":
+      return decision.outage === true ? waitForStore(failed) : wait(failed)
+    case "Drop":
+      return drop(failed)
+    case "Bury":
+      return giveUp(failed, decision.reason, failed.before.attempts + 1)
+  }
+}
+
+const drop = <A>({ error, options, work }: Failed<A>): Effect.Effect<undefined, StoreError> =>
+  retryWhileUnavailable(options.remove(work.item)).pipe(
+    Effect.zipRight(Effect.logDebug(`${work.label()} is dropped: ${error}`)),
+    Effect.zipRight(options.settled("dropped")),
+    Effect.as(undefined)
+  )
+
+const waitForStore = <A>(failed: Failed<A>): Effect.Effect<FailureState> =>
+  Effect.zipRight(failed.options.report(`${failed.work.label()} waits: ${failed.error}`), wait(failed))
+
+/** The work waits for something, which does not count as an attempt. */
+const wait = <A>({ before, error, now, options, work }: Failed<A>): Effect.Effect<FailureState> =>
+  Effect.gen(function* () {
+    const waits = before.waits + 1
+    const waitedBefore = before.waits > 0 ? before.progress : undefined
+    const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
+    yield* Effect.logDebug(`${work.label()} waits: ${error}`)
+    yield* options.settled("postponed")
+    return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
+  })
+
+const giveUp = <A>({ error, item, options, work }: Failed<A>, reason: Reason, attempts: number) =>
+  Effect.zipLeft(
+    bury(options, item, { reason, attempts, error }, `${work.label()} is a dead letter (${reason}): ${error}`),
+    options.settled("dead")
+  )
+
+/** The failure counts: it is recorded, and the work is tried again as the policy says, or given up where that ends. */
+const retry = <A>(failed: Failed<A>): Effect.Effect<FailureState | undefined, StoreError> =>
+  Effect.gen(function* () {
+    const { before, error, item, now, options } = failed
+    const attempts = before.attempts + 1
+    const failure = { work: item, attempts, error, failedAt: now / 1000 }
+    if (attempts >= options.maxAttempts) return yield* giveUp(failed, "attempts", attempts)
+    const failedBefore = before.waits > 0 ? undefined : before.progress
+    const { at, progress } = yield* retrySchedule.next(options.retry, failure, attempts, now, failedBefore)
+    if (Option.isNone(at)) return yield* giveUp(failed, "attempts", attempts)
+    const retryAt = at.value
+    yield* retryWhileUnavailable(
+      options.store.deadLetters.recordFailure({ work: item, attempts, error, retryAt: retryAt / 1000 })
+    )
+    yield* options.settled("retried")
+    return { attempts, retryAt, waits: 0, logged: yield* logFailure(failed, attempts), progress }
+  })
+
+/** Logs a failure where it is news to people; gives the hash of the last error that was. */
+const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attempts: number) =>
+  Effect.gen(function* () {
+    const message = `${work.label()} failed (attempt ${attempts}) and is tried again: ${error}`
+    yield* options.report(message)
+    const hash = Hash.string(error)
+    // The first failure may heal by itself.
+    if (attempts === 1 || before.logged === hash) {
+      yield* Effect.logDebug(message, cause)
+      return before.logged
+    }
+    yield* Effect.logWarning(message, cause)
+    return hash
+  })
 
 /** Moves a row to the dead letters, and says so where it was there. */
 export const bury = (
   { buried, report, store }: Pick<Options<never>, "store" | "report" | "buried">,
-  work: WorkItem,
+  item: WorkItem,
   why: Burial,
   message: string
 ): Effect.Effect<undefined, StoreError> =>
   Effect.gen(function* () {
-    if (yield* sitOut(store.deadLetters.bury(work, why))) {
+    if (yield* retryWhileUnavailable(store.deadLetters.bury(item, why))) {
       buried(why.reason)
       yield* report(message)
       yield* Effect.logWarning(message)
     }
     return undefined
   })
-
-/** Decides what becomes of work that failed, and does it; gives what to remember of it, or nothing where its row is gone. */
-export const make =
-  <A>(options: Options<A>) =>
-  (work: Work<A>, cause: Cause.Cause<unknown>, before: Trouble = fresh): Effect.Effect<Trouble | undefined> => {
-    const error = describe(cause)
-    const ack = options.ackOf(work.item)
-
-    const wait = (now: number, outage = false) =>
-      Effect.gen(function* () {
-        if (outage) yield* options.report(`${work.label()} waits: ${error}`)
-        const waits = before.waits + 1
-        const waitedBefore = before.waits > 0 ? before.progress : undefined
-        const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
-        yield* Effect.logDebug(`${work.label()} waits: ${error}`)
-        yield* options.settled("postponed")
-        return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
-      })
-
-    const giveUp = (reason: Reason, attempts: number) =>
-      Effect.zipLeft(
-        bury(options, ack, { reason, attempts, error }, `${work.label()} is a dead letter (${reason}): ${error}`),
-        options.settled("dead")
-      )
-
-    const tryAgain = (now: number) =>
-      Effect.gen(function* () {
-        const attempts = before.attempts + 1
-        const failure = { work: ack, attempts, error, failedAt: now / 1000 }
-        if (attempts >= options.maxAttempts) return yield* giveUp("attempts", attempts)
-        const failedBefore = before.waits > 0 ? undefined : before.progress
-        const { at, progress } = yield* retrySchedule.next(options.retry, failure, attempts, now, failedBefore)
-        if (Option.isNone(at)) return yield* giveUp("attempts", attempts)
-        const retryAt = at.value
-        yield* sitOut(options.store.deadLetters.recordFailure({ work: ack, attempts, error, retryAt: retryAt / 1000 }))
-        yield* options.settled("retried")
-        const message = `${work.label()} failed (attempt ${attempts}) and is tried again: ${error}`
-        yield* options.report(message)
-        // The first failure may heal by itself.
-        const said = Hash.string(error)
-        if (attempts === 1 || before.said === said) {
-          yield* Effect.logDebug(message, cause)
-          return { attempts, retryAt, waits: 0, said: before.said, progress }
-        }
-        yield* Effect.logWarning(message, cause)
-        return { attempts, retryAt, waits: 0, said, progress }
-      })
-
-    const decide = (verdict: Verdict, now: number): Effect.Effect<Trouble | undefined, StoreError> => {
-      switch (verdict._tag) {
-        case "Retry":
-          return tryAgain(now)
-        case "Wait":
-          return wait(now, verdict.outage)
-        case "Drop":
-          return sitOut(options.remove(work.item)).pipe(
-            Effect.zipRight(Effect.logDebug(`${work.label()} is dropped: ${error}`)),
-            Effect.zipRight(options.settled("dropped")),
-            Effect.as(undefined)
-          )
-        case "Bury":
-          return giveUp(verdict.reason, before.attempts + 1)
-      }
-    }
-
-    return Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      return yield* Effect.suspend(() => decide(options.judge(work.item, cause), now)).pipe(
-        // Neither a store that refuses to remember it nor a bug in the user's schedule keep it from being tried again.
-        Effect.catchAllCause((problem) => {
-          if (Cause.isInterrupted(problem)) return Effect.interrupt
-          const message = `${work.label()} failed, and is tried again although this failed too: ${describe(problem)}`
-          return options
-            .report(message)
-            .pipe(Effect.zipRight(Effect.logWarning(message, problem)), Effect.zipRight(wait(now)))
-        })
-      )
-    })
-  }

@@ -5,10 +5,11 @@ import type { Failure } from "../../DeadLetter.js"
 import type { Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { Options } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
-import type { Work } from "./lanes.js"
+import type { Work } from "./lane.js"
 import { recorded } from "./onDeliveryFailure.js"
 import type * as pollInterval from "./pollInterval.js"
-import * as worker from "./worker.js"
+import type { Page } from "./reader.js"
+import { pageSize } from "./worker.js"
 
 /** How a relay looks for rows. */
 export const polling = (options: Pick<Options, "pollInterval">): pollInterval.Options => {
@@ -33,7 +34,7 @@ export const pages = <A extends { readonly seq: number }>(
   label: (entry: A) => string,
   waitsFor?: (entry: A) => string
 ) => {
-  const limit = worker.pageSize(options)
+  const limit = pageSize(options)
 
   const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
     lane: laneOf(entry),
@@ -45,7 +46,7 @@ export const pages = <A extends { readonly seq: number }>(
     waitsFor: waitsFor?.(entry)
   })
 
-  const toPage = (pending: Pending<A>): worker.Page<A> => {
+  const toPage = (pending: Pending<A>): Page<A> => {
     const end = Math.max(pending.entries.at(-1)?.seq ?? nothing, Number(pending.corrupt.at(-1)?.key ?? nothing))
     const failures = new Map(pending.failures.map((failure) => [seqOf(failure), failure]))
     return {
@@ -56,7 +57,7 @@ export const pages = <A extends { readonly seq: number }>(
     }
   }
 
-  return (position: number): Effect.Effect<worker.Page<A>, StoreError> =>
+  return (position: number): Effect.Effect<Page<A>, StoreError> =>
     Effect.map(read(position > 0 ? { after: position - 1, limit } : { limit }), toPage)
 }
 

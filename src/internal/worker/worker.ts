@@ -6,27 +6,23 @@ import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
 import type { Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
+import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
+import * as storeOutage from "../supervision/storeOutage.js"
+import * as supervised from "../supervision/supervised.js"
+import * as wakeup_ from "../supervision/wakeup.js"
+import * as yieldEvery from "../supervision/yieldEvery.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
-import type { Verdict } from "./failureDecision.js"
-import * as lanes_ from "./lanes.js"
+import type { Decision } from "./failureDecision.js"
+import type { FailureState, Work } from "./lane.js"
+import type { LaneTable } from "./laneTable.js"
+import * as laneTable from "./laneTable.js"
 import * as onDeliveryFailure from "./onDeliveryFailure.js"
 import * as pollInterval from "./pollInterval.js"
+import type { Cursor, Page } from "./reader.js"
+import * as reader from "./reader.js"
 import { defaultPolicy } from "./retrySchedule.js"
-import * as storeOutage from "./storeOutage.js"
-import * as supervised from "./supervised.js"
-import * as wakeup from "./wakeup.js"
-import * as yieldEvery from "./yieldEvery.js"
-
-/** Rows of the store, in the order of their positions. `end` is the position that the page reaches, none where it is empty. */
-export interface Page<A> {
-  readonly works: ReadonlyArray<lanes_.Work<A>>
-  readonly corrupt: ReadonlyArray<StoreCorrupt>
-  readonly end: number | undefined
-  readonly next: Option.Option<Effect.Effect<Page<A>, StoreError>>
-  /** When there will be more, in milliseconds since the epoch, where the store knows. */
-  readonly dueAt?: number
-}
+import * as runner_ from "./runner.js"
 
 export interface Options<A> {
   readonly module: string
@@ -40,17 +36,17 @@ export interface Options<A> {
   /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
   readonly spanName: string
   readonly described: (item: A) => deliveryTelemetry.Described
-  readonly ackOf: (item: A) => WorkItem
+  readonly workItem: (item: A) => WorkItem
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
   /** How many lanes are held in memory. */
   readonly mostLanes?: number
   /** What is to become of work that failed. */
-  readonly judge: (item: A, cause: Cause.Cause<unknown>) => Verdict
+  readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
 }
 
 const beginning = Number.NEGATIVE_INFINITY
-const never = Number.POSITIVE_INFINITY
+const defaultConcurrency = 16
 const defaultPageSize = 100
 const defaultMaxAttempts = 20
 // So many lanes fail only where something behind all of them does. What more would come waits in the store.
@@ -59,224 +55,201 @@ const defaultMostLanes = 100_000
 /** How many rows of a lane are held in memory, and a page has. */
 export const pageSize = (settings: Pick<Settings, "pageSize">): number => settings.pageSize ?? defaultPageSize
 
+/** What a worker tells of itself beside what its lanes do. */
+interface Progress {
+  lastRun: Health["lastRun"]
+  lastError: Health["lastError"]
+  deadLetters: number
+}
+
+/** A worker while it runs: what it reads into which lanes, and who is told of it. */
+interface Worker<A> {
+  readonly options: Options<A>
+  readonly store: ExecutionStore
+  readonly progress: Progress
+  readonly cursor: Cursor
+  readonly table: LaneTable<A>
+  readonly wakeup: wakeup_.Wakeup
+  readonly polling: pollInterval.Polling
+  readonly telemetry: deliveryTelemetry.DeliveryTelemetry
+  readonly yielding: Effect.Effect<void>
+}
+
 /**
  * A worker: reads rows from the store and runs them in their lanes, woken by writes of this process, by the next row's time, or else by
  * the interval.
  */
 export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
-    const store = yield* ExecutionStore
     const { settings } = options
-    const { shards } = settings
-    const owns = shards?.owns ?? (() => true)
-    const breathe = yieldEvery.make()
-    const alarm = yield* wakeup.make(() => lanes.running() > 0)
-    const poll = pollInterval.make(options.polling)
-    const telemetry = deliveryTelemetry.make(options.module, options.spanName)
-
-    let lastRun: Health["lastRun"] = Option.none()
-    let lastError: Health["lastError"] = Option.none()
-    let deadLetters = 0
-    let paused = false
-    // Everything before it was read and is done, or in a lane, or left behind by one.
-    let frontier = beginning
-    let rewind = never
-    let hurry = false
-    // Whether there are rows that found no place in memory.
-    let crowded = false
-
-    const report = (message: string) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        lastError = Option.some({ time: now / 1000, message })
-      })
-    const watched = storeOutage.watched(report)
-    const buried = () => {
-      deadLetters++
-    }
-
-    const annotated = <B>({ item }: lanes_.Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
-      Effect.annotateLogs(effect, options.described(item).annotations)
-    const failed = onDeliveryFailure.make({
-      store,
-      retry: settings.retry ?? defaultPolicy,
-      maxAttempts: settings.maxAttempts ?? defaultMaxAttempts,
-      ackOf: options.ackOf,
-      judge: options.judge,
-      remove: options.remove,
-      report,
-      buried,
-      settled: telemetry.settled
-    })
-
-    const lanes = yield* lanes_.make<A>({
-      concurrency: settings.concurrency ?? 16,
+    const table = laneTable.make<A>({
       depth: pageSize(settings),
       most: options.mostLanes ?? defaultMostLanes,
-      run: (work, attempt) =>
-        Effect.zipRight(
-          breathe,
-          telemetry.attempt(options.run(work.item, attempt), attempt, options.described(work.item))
-        ),
-      failed: (work, cause, before) => annotated(work, failed(work, cause, before)),
-      recovered: (work, { said }) => {
-        const message = `${work.label()} went well after it had failed`
-        return annotated(work, said === undefined ? Effect.logDebug(message) : Effect.logInfo(message))
-      },
-      ended: (next) => {
-        const room = crowded && !lanes.full()
-        if (next === 0 || room) hurry = true
-        alarm.poke(room ? beginning : next)
-        alarm.ended()
-      },
-      owns
+      owns: settings.shards?.owns ?? (() => true)
     })
-
-    yield* store.listen((notice) => {
-      if (Option.isSome(notice.committed) && lanes.release(notice.committed.value.execution.id)) {
-        hurry = true
-        alarm.poke(beginning)
-      }
-      const noticed = options.noticed(notice)
-      if (noticed === undefined) return
-      rewind = Math.min(rewind, noticed.position)
-      alarm.poke(noticed.at)
-    })
-
-    yield* shards?.onChange((change) => {
-      lanes.disown()
-      if (change.gained.length === 0) return
-      // What others had not done yet was passed over.
-      rewind = beginning
-      alarm.poke(beginning)
-    }) ?? Effect.void
-
-    /** A row that does not decode is no use to anybody but people. */
-    const buryCorrupt = (corrupt: StoreCorrupt) =>
-      corrupt.work === undefined
-        ? Effect.void
-        : onDeliveryFailure
-            .bury(
-              { store, report, buried },
-              corrupt.work,
-              { reason: "corrupt", attempts: 0, error: corrupt.message },
-              `${corrupt.message}: it is a dead letter now`
-            )
-            .pipe(
-              Effect.catchAll((refusal) =>
-                Effect.zipRight(report(refusal.message), Effect.logWarning(refusal.message, refusal))
-              )
-            )
-
-    const read = (page: Effect.Effect<Page<A>, StoreError>) =>
-      Effect.gen(function* () {
-        yield* breathe
-        let began = 0
-        const result = yield* Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          began = now
-          lanes.reading()
-          return page
-        }).pipe(Effect.withTracerEnabled(false), watched)
-        const millis = yield* Clock.currentTimeMillis
-        poll.spent(millis - began)
-        const now = millis / 1000
-        lastRun = Option.some(now)
-        yield* telemetry.read(now)
-        yield* Effect.forEach(result.corrupt, buryCorrupt, { discard: true })
-        return result
-      })
-
-    /** Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. */
-    const pass = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const rescans = poll.begin(now)
-      alarm.begin()
-      hurry = false
-      crowded = false
-      frontier = rescans ? beginning : Math.min(frontier, rewind)
-      rewind = never
-      const known = frontier
-      const { first, last } = lanes.begin(now)
-      let page = yield* read(options.from(Math.min(known, first)))
-      let jumped = Math.min(known, first)
-      // From the first row on that finds no place in memory, only lanes that are there already take any.
-      let refused = never
-      for (;;) {
-        for (const work of page.works) {
-          if (paused) break
-          if (work.position < known && !lanes.catchingUp(work.lane)) continue
-          if (!lanes.has(work.lane) && (lanes.full() || refused < never)) {
-            refused = Math.min(refused, work.position)
-            crowded = true
-            continue
-          }
-          if (!rescans && work.position > known && owns(work.lane)) poll.found()
-          const place = lanes.offer(work, now)
-          if (place !== undefined) yield* place
-        }
-        if (paused) {
-          // It begins again where it is not known what was offered.
-          rewind = Math.min(rewind, known, first)
-          lanes.end()
-          return never
-        }
-        const end = page.end ?? known
-        frontier = Math.max(frontier, Math.min(end, refused))
-        const caughtUp = end > Math.max(known, last) || Option.isNone(page.next)
-        if (caughtUp) lanes.end()
-        if (Option.isNone(page.next)) return page.dueAt ?? never
-        // A lane that ran out of rows need not wait until all the rows of others are read.
-        if (caughtUp && (hurry || refused < never)) return hurry ? now : never
-        // Rows that were read before, and that no lane wants, are of no use.
-        const target = end < known ? Math.min(known, lanes.wanted(end)) : end
-        const jump = target > end && target > jumped
-        if (jump) jumped = target
-        page = yield* read(jump ? options.from(target) : page.next.value)
-      }
-    })
-
-    const loop = Effect.gen(function* () {
-      if (paused) {
-        yield* alarm.rest
-        return
-      }
-      const dueAt = yield* pass
-      const next = poll.end(yield* Clock.currentTimeMillis)
-      const woken = yield* alarm.sleep(Math.min(next, dueAt, lanes.nextTurn()))
-      poll.woken(woken)
-    }).pipe(Effect.forever)
-
-    const shutDown = Effect.gen(function* () {
-      const stopped = yield* lanes.stop.pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(settings.shutdownTimeout ?? "10 seconds")
-      )
-      if (Option.isSome(stopped)) return
-      yield* Effect.logWarning("what was running at shutdown took too long and is interrupted; it will be run again")
-    })
-    const awaitFatal = yield* supervised.run(loop, report, shutDown)
-
+    const worker: Worker<A> = {
+      options,
+      store: yield* ExecutionStore,
+      progress: { lastRun: Option.none(), lastError: Option.none(), deadLetters: 0 },
+      cursor: reader.makeCursor(),
+      table,
+      wakeup: yield* wakeup_.make(() => table.running.size > 0),
+      polling: pollInterval.make(options.polling),
+      telemetry: deliveryTelemetry.make(options.module, options.spanName),
+      yielding: yieldEvery.make()
+    }
+    const concurrency = Math.max(1, settings.concurrency ?? defaultConcurrency)
+    const runner = yield* runner_.make(runnerOptions(worker, concurrency))
+    yield* worker.store.listen((notice) => onNotice(worker, notice))
+    yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
+    const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
+    const awaitFatal = yield* supervised.run(loop, (message) => report(worker, message), shutDown(worker, runner))
     return {
-      health: Effect.sync(() => ({
-        lastRun,
-        lastError,
-        backlog: lanes.backlog(),
-        runningSince: Option.map(Option.fromNullable(lanes.runningSince()), (millis) => millis / 1000),
-        held: lanes.held(),
-        deadLetters,
-        paused
-      })),
+      health: Effect.sync(() => health(worker)),
       pause: Effect.sync(() => {
-        paused = true
-        lanes.pause()
+        laneTable.pause(table)
+        runner.start()
       }),
       resume: Effect.sync(() => {
-        paused = false
-        lanes.resume()
-        hurry = true
-        alarm.poke(beginning)
-        alarm.rouse()
+        laneTable.resume(table)
+        worker.cursor.hurry = true
+        worker.wakeup.request(beginning)
+        worker.wakeup.wake()
       }),
-      awaitQuiet: alarm.quiet,
+      awaitQuiet: worker.wakeup.quiet,
       awaitFatal
     }
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
+
+const health = <A>({ progress, table }: Worker<A>): Health => {
+  const { backlog, held, runningSince } = laneTable.summary(table)
+  return {
+    ...progress,
+    backlog,
+    held,
+    runningSince: Option.map(Option.fromNullable(runningSince), (millis) => millis / 1000),
+    paused: table.mode === "paused"
+  }
+}
+
+const report = <A>({ progress }: Worker<A>, message: string): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    progress.lastError = Option.some({ time: now / 1000, message })
+  })
+
+const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Options<A> => {
+  const { options, table, telemetry, yielding } = worker
+  const onFailure: onDeliveryFailure.Options<A> = {
+    ...options,
+    store: worker.store,
+    retry: options.settings.retry ?? defaultPolicy,
+    maxAttempts: options.settings.maxAttempts ?? defaultMaxAttempts,
+    report: (message) => report(worker, message),
+    buried: () => void worker.progress.deadLetters++,
+    settled: telemetry.settled
+  }
+  const annotated = <B>({ item }: Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
+    Effect.annotateLogs(effect, options.described(item).annotations)
+  return {
+    table,
+    concurrency,
+    run: ({ item }, attempt) =>
+      Effect.zipRight(yielding, telemetry.attempt(options.run(item, attempt), attempt, options.described(item))),
+    failed: (work, cause, before) => annotated(work, onDeliveryFailure.handle(onFailure, work, cause, before)),
+    recovered: (work, from) => annotated(work, logRecovery(work, from)),
+    ended: (readableAt) => onLaneEnded(worker, readableAt)
+  }
+}
+
+const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {
+  const message = `${work.label()} went well after it had failed`
+  return logged === undefined ? Effect.logDebug(message) : Effect.logInfo(message)
+}
+
+const onLaneEnded = <A>({ cursor, table, wakeup }: Worker<A>, readableAt: number): void => {
+  const hasRoom = cursor.crowded && !laneTable.isFull(table)
+  if (readableAt === 0 || hasRoom) cursor.hurry = true
+  wakeup.request(hasRoom ? beginning : readableAt)
+  wakeup.ended()
+}
+
+const onNotice = <A>({ cursor, options, table, wakeup }: Worker<A>, notice: Notice): void => {
+  if (Option.isSome(notice.committed) && laneTable.release(table, notice.committed.value.execution.id)) {
+    cursor.hurry = true
+    wakeup.request(beginning)
+  }
+  const noticed = options.noticed(notice)
+  if (noticed === undefined) return
+  cursor.rewind = Math.min(cursor.rewind, noticed.position)
+  wakeup.request(noticed.at)
+}
+
+const onShardsChanged = <A>({ cursor, table, wakeup }: Worker<A>, { gained }: Change): void => {
+  laneTable.disown(table)
+  if (gained.length === 0) return
+  // What others had not done yet was passed over.
+  cursor.rewind = beginning
+  wakeup.request(beginning)
+}
+
+/** Reads a page, and moves its rows that do not decode to the dead letters. */
+const makeRead = <A>(worker: Worker<A>) => {
+  const { polling, progress, table, telemetry, yielding } = worker
+  const waitingOutOutages = storeOutage.reportingOutages((message) => report(worker, message))
+  return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>, StoreError> =>
+    Effect.gen(function* () {
+      yield* yielding
+      let began = 0
+      const result = yield* Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        began = now
+        // What was finished before is not in the page.
+        table.finished.clear()
+        return page
+      }).pipe(Effect.withTracerEnabled(false), waitingOutOutages)
+      const millis = yield* Clock.currentTimeMillis
+      polling.spent(millis - began)
+      progress.lastRun = Option.some(millis / 1000)
+      yield* telemetry.read(millis / 1000)
+      yield* Effect.forEach(result.corrupt, (corrupt) => buryCorrupt(worker, corrupt), { discard: true })
+      return result
+    })
+}
+
+/** A row that does not decode is no use to anybody but people. */
+const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect<void> => {
+  if (corrupt.work === undefined) return Effect.void
+  const told = (message: string) => report(worker, message)
+  return onDeliveryFailure
+    .bury(
+      { store: worker.store, report: told, buried: () => void worker.progress.deadLetters++ },
+      corrupt.work,
+      { reason: "corrupt", attempts: 0, error: corrupt.message },
+      `${corrupt.message}: it is a dead letter now`
+    )
+    .pipe(
+      Effect.catchAll((refusal) => Effect.zipRight(told(refusal.message), Effect.logWarning(refusal.message, refusal)))
+    )
+}
+
+const makeLoop = <A>({ polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never, StoreError> =>
+  Effect.gen(function* () {
+    if (table.mode === "paused") {
+      yield* wakeup.park
+      return
+    }
+    wakeup.clear()
+    const dueAt = yield* reader.readPass(rows)
+    const next = polling.end(yield* Clock.currentTimeMillis)
+    const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table)))
+    polling.woken(woken)
+  }).pipe(Effect.forever)
+
+const shutDown = <A>({ options }: Worker<A>, runner: runner_.Runner): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const stopped = yield* runner.stop.pipe(
+      Effect.interruptible,
+      Effect.timeoutOption(options.settings.shutdownTimeout ?? "10 seconds")
+    )
+    if (Option.isSome(stopped)) return
+    yield* Effect.logWarning("what was running at shutdown took too long and is interrupted; it will be run again")
+  })

@@ -7,14 +7,14 @@ import * as Effect from "effect/Effect"
  * is not done each time, because then no test's clock could tell work that goes on from work that is done.
  */
 export const make = (every = 64): Effect.Effect<void> => {
-  const turned = Effect.unsafeMakeLatch(true)
+  const yielded = Effect.unsafeMakeLatch(true)
   let count = 0
   return Effect.suspend(() => {
     if (++count >= every) {
       count = 0
-      turned.unsafeClose()
-      setImmediate(() => turned.unsafeOpen())
+      yielded.unsafeClose()
+      setImmediate(() => yielded.unsafeOpen())
     }
-    return turned.await
+    return yielded.await
   })
 }

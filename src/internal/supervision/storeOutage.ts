@@ -19,14 +19,14 @@ export const isOutage = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof StoreRejected && outages.includes(error.reason))
 
 /** Tries again until an outage is over. What a store refuses, it refuses for good. */
-export const sitOut = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
+export const retryWhileUnavailable = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
   retryOnFailure.whereItFails(
     effect,
     Effect.retry({ schedule: backoff, while: (error: StoreError) => error._tag !== "StoreRejected" })
   )
 
 /** Tries again until an outage is over, and says once that there is one, and that it is over. */
-export const watched = (
+export const reportingOutages = (
   report: (message: string) => Effect.Effect<void>
 ): (<A>(effect: Effect.Effect<A, StoreError>) => Effect.Effect<A, StoreError>) => {
   let outage: string | undefined
@@ -40,7 +40,7 @@ export const watched = (
           yield* Effect.logWarning(error.message, error)
         })
       ),
-      sitOut,
+      retryWhileUnavailable,
       Effect.tap(() => {
         if (outage === undefined) return Effect.void
         outage = undefined

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as lanes_ from "../../src/internal/worker/lanes.js"
+import * as laneTable from "../../src/internal/worker/laneTable.js"
+import * as runner_ from "../../src/internal/worker/runner.js"
 
 describe("A lane", () => {
   it.scoped("takes a row once, also where one that belongs before it comes between", () =>
@@ -9,10 +10,10 @@ describe("A lane", () => {
       const gate = yield* Deferred.make<void>()
       const done = yield* Deferred.make<void>()
       const ran: Array<number> = []
-      const lanes = yield* lanes_.make<number>({
+      const table = laneTable.make<number>({ depth: 10, most: 10, owns: () => true })
+      const runner = yield* runner_.make<number>({
+        table,
         concurrency: 1,
-        depth: 10,
-        most: 10,
         run: ({ item }) =>
           Effect.zipRight(
             Deferred.await(gate),
@@ -20,8 +21,7 @@ describe("A lane", () => {
           ),
         failed: () => Effect.succeed(undefined),
         recovered: () => Effect.void,
-        ended: () => Deferred.unsafeDone(done, Effect.void),
-        owns: () => true
+        ended: () => Deferred.unsafeDone(done, Effect.void)
       })
       for (const item of [5, 6, 3, 6, 5, 3]) {
         const work = {
@@ -33,7 +33,8 @@ describe("A lane", () => {
           recorded: undefined,
           waitsFor: undefined
         }
-        yield* lanes.offer(work, 0) ?? Effect.void
+        laneTable.offer(table, work, 0)
+        runner.start()
       }
       yield* Deferred.succeed(gate, undefined)
       yield* Deferred.await(done)

@@ -1,0 +1,54 @@
+import * as lane_ from "./lane.js"
+import type { LaneTable } from "./laneTable.js"
+
+/**
+ * The lanes whose rows are read again in one pass over the store, each from where its first row is. `first` and `last` are the smallest and
+ * the greatest of these positions; they are infinite where there is no such lane.
+ */
+export interface CatchUp {
+  readonly from: Map<string | null, number>
+  readonly first: number
+  readonly last: number
+}
+
+/** Lets lanes that left rows in the store and may go on catch up: as many as can run, so that new rows get their share too. */
+export const begin = <A>(table: LaneTable<A>, now: number, most: number): CatchUp => {
+  const from = new Map<string | null, number>()
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+  for (const [key, lane] of table.lanes) {
+    if (from.size >= most) break
+    const position = lane_.dueFrom(lane, now)
+    if (position === undefined) continue
+    from.set(key, position)
+    first = Math.min(first, position)
+    last = Math.max(last, position)
+    lane.phase = { _tag: "Reading" }
+  }
+  return { from, first, last }
+}
+
+/** Whether the lane takes rows that were read before. One that is gone has done all that it took, and still catches up. */
+export const wants = <A>({ from }: CatchUp, table: LaneTable<A>, key: string | null): boolean => {
+  if (!from.has(key)) return false
+  const lane = table.lanes.get(key)
+  return lane === undefined || lane_.takesAll(lane)
+}
+
+/** Where the next rows are, from this position on, that lanes take although they were read before. */
+export const next = <A>(catchUp: CatchUp, table: LaneTable<A>, reached: number): number => {
+  let next = Number.POSITIVE_INFINITY
+  for (const [key, position] of catchUp.from) {
+    if (wants(catchUp, table, key)) next = Math.min(next, Math.max(position, reached))
+  }
+  return next
+}
+
+/** All rows that were read before have been offered. */
+export const end = <A>({ from }: CatchUp, table: LaneTable<A>): void => {
+  for (const key of from.keys()) {
+    // Nothing of it is left: its rows were removed by others.
+    if (table.lanes.get(key)?.phase._tag === "Reading") table.lanes.delete(key)
+  }
+  from.clear()
+}

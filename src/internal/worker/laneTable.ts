@@ -1,0 +1,154 @@
+import type { FailureState, Lane, Work } from "./lane.js"
+import * as lane_ from "./lane.js"
+
+export interface Options {
+  /** How many rows of one lane are held in memory; the others stay in the store until their turn. */
+  readonly depth: number
+  /** How many lanes are held in memory. While there are that many, no others are taken. */
+  readonly most: number
+  /** Whether the lane is to be served here. */
+  readonly owns: (lane: string | null) => boolean
+}
+
+/**
+ * Which rows are in memory, and which of them may run: the first row of each lane that is ready. A lane that falls behind, or whose work
+ * fails, leaves its rows in the store, and takes them when they are read again: memory is bounded by lanes, not by rows, and no lane keeps
+ * another waiting. How rows are run is not decided here.
+ */
+export interface LaneTable<A> extends Options {
+  readonly lanes: Map<string | null, Lane<A>>
+  /** The lanes that wait for a free place, in the order in which they became ready. */
+  readonly ready: Set<Lane<A>>
+  readonly running: Set<Lane<A>>
+  /** The rows that were finished since a page of the store was read, which still shows them. */
+  readonly finished: Set<string | number>
+  /** The lanes that wait for an execution which is not their own. */
+  readonly waiting: Map<string, Set<Lane<A>>>
+  /** While it is not open, no row begins to run. */
+  mode: "open" | "paused" | "stopped"
+}
+
+// Those beyond are not told that the execution was advanced; they go on at their time.
+const mostWaiting = 1000
+
+export const make = <A>(options: Options): LaneTable<A> => ({
+  ...options,
+  lanes: new Map(),
+  ready: new Set(),
+  running: new Set(),
+  finished: new Set(),
+  waiting: new Map(),
+  mode: "open"
+})
+
+export const isFull = <A>(table: LaneTable<A>): boolean => table.lanes.size >= table.most
+
+/** A row was read: its lane takes it, or leaves it in the store. The lane may be ready then. */
+export const offer = <A>(table: LaneTable<A>, work: Work<A>, now: number): void => {
+  if (table.finished.has(work.id) || !table.owns(work.lane)) return
+  let lane = table.lanes.get(work.lane)
+  if (lane === undefined) {
+    lane = lane_.make(work.lane)
+    table.lanes.set(work.lane, lane)
+  }
+  lane_.offer(lane, work, table.depth, now)
+  if (lane.phase._tag === "Ready") table.ready.add(lane)
+}
+
+/** Takes the lane that has been ready the longest: it counts as running until it is given to {@link yieldPlace}. */
+export const takeReady = <A>(table: LaneTable<A>, now: number): Lane<A> | undefined => {
+  if (table.mode !== "open") return undefined
+  for (const lane of table.ready) {
+    table.ready.delete(lane)
+    // It may have waited long for its place.
+    if (table.owns(lane.key)) {
+      lane_.begin(lane, now)
+      table.running.add(lane)
+      return lane
+    }
+    table.lanes.delete(lane.key)
+  }
+  return undefined
+}
+
+/** The row that a running lane may run next, if any. */
+export const head = <A>(table: LaneTable<A>, lane: Lane<A>): Work<A> | undefined =>
+  mayRun(table, lane.key) ? lane.queue[0] : undefined
+
+const mayRun = <A>(table: LaneTable<A>, key: string | null): boolean => table.mode === "open" && table.owns(key)
+
+/** The head of the lane is done: its row in the store is gone. */
+export const finish = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>): void => {
+  lane_.finish(lane)
+  table.finished.add(work.id)
+}
+
+/** The head of the lane failed: the lane is held back. */
+export const hold = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>, state: FailureState): void => {
+  lane_.hold(lane, work, state)
+  if (state.waits > 0 && work.waitsFor !== undefined) waitFor(table, work.waitsFor, lane)
+}
+
+const waitFor = <A>({ waiting }: LaneTable<A>, executionId: string, lane: Lane<A>): void => {
+  if (waiting.size >= mostWaiting) waiting.clear()
+  const others = waiting.get(executionId)
+  if (others === undefined || others.size >= mostWaiting) waiting.set(executionId, new Set([lane]))
+  else others.add(lane)
+}
+
+/** A running lane gives up its place. Gives when its rows may be read again: 0 is at once, infinity where that is not known or not needed. */
+export const yieldPlace = <A>(table: LaneTable<A>, lane: Lane<A>): number => {
+  table.running.delete(lane)
+  const isLeft = lane_.yieldPlace(lane)
+  if (!isLeft || !table.owns(lane.key)) table.lanes.delete(lane.key)
+  return isLeft && mayRun(table, lane.key) ? lane_.readableAt(lane) : Number.POSITIVE_INFINITY
+}
+
+/** An execution was advanced: work that waits for that goes on at once. False where none waits. */
+export const release = <A>(table: LaneTable<A>, executionId: string): boolean => {
+  const lane = table.lanes.get(executionId)
+  let released = lane !== undefined && lane_.release(lane)
+  for (const waiting of table.waiting.get(executionId) ?? []) released = lane_.release(waiting) || released
+  table.waiting.delete(executionId)
+  return released
+}
+
+/** No row begins to run any more, and what waits for a place goes back to the store. */
+export const pause = <A>(table: LaneTable<A>): void => {
+  if (table.mode === "open") table.mode = "paused"
+  for (const lane of table.ready) lane_.yieldPlace(lane)
+  table.ready.clear()
+}
+
+export const resume = <A>(table: LaneTable<A>): void => {
+  if (table.mode === "paused") table.mode = "open"
+}
+
+/** Forgets the lanes that are served elsewhere now. */
+export const disown = <A>(table: LaneTable<A>): void => {
+  for (const [key, lane] of table.lanes) {
+    if (table.running.has(lane) || table.owns(key)) continue
+    table.lanes.delete(key)
+    table.ready.delete(lane)
+  }
+}
+
+/** When the first of the lanes that left rows in the store may go on. */
+export const nextReadableAt = <A>(table: LaneTable<A>): number => {
+  let next = Number.POSITIVE_INFINITY
+  for (const lane of table.lanes.values()) next = Math.min(next, lane_.readableAt(lane))
+  return next
+}
+
+/** What the table holds now; `runningSince` is when the row began that runs the longest. */
+export const summary = <A>(table: LaneTable<A>) => {
+  let backlog = 0
+  let held = 0
+  let runningSince: number | undefined
+  for (const { phase, queue } of table.lanes.values()) {
+    backlog += queue.length
+    if (phase._tag === "Held") held++
+    if (phase._tag === "Running") runningSince = Math.min(runningSince ?? phase.since, phase.since)
+  }
+  return { backlog, held, runningSince }
+}

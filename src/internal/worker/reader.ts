@@ -1,0 +1,136 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { StoreCorrupt, StoreError } from "../../StoreError.js"
+import type { CatchUp } from "./catchUp.js"
+import * as catchUp_ from "./catchUp.js"
+import type { Work } from "./lane.js"
+import type { LaneTable } from "./laneTable.js"
+import * as laneTable from "./laneTable.js"
+import type { Polling } from "./pollInterval.js"
+import type { Runner } from "./runner.js"
+
+/**
+ * Rows of the store, in the order of their positions. `end` is the position that the page reaches, none where it is empty. `dueAt` is when
+ * there will be more, in milliseconds since the epoch, where the store knows.
+ */
+export interface Page<A> {
+  readonly works: ReadonlyArray<Work<A>>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly end: number | undefined
+  readonly next: Option.Option<Effect.Effect<Page<A>, StoreError>>
+  readonly dueAt?: number | undefined
+}
+
+/** Where a worker is in the order of its rows. */
+export interface Cursor {
+  /** Every row before it was read, and is done, in a lane or left behind by one. */
+  frontier: number
+  /** The first position at which something was written since. */
+  rewind: number
+  /** Whether a lane has rows in the store that may run at once. */
+  hurry: boolean
+  /** Whether rows found no place in memory. */
+  crowded: boolean
+}
+
+export interface Reader<A> {
+  readonly cursor: Cursor
+  readonly table: LaneTable<A>
+  readonly runner: Runner
+  readonly polling: Polling
+  readonly concurrency: number
+  /** The first page of the rows at this position and behind it. */
+  readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
+  /** Reads a page. */
+  readonly read: (page: Effect.Effect<Page<A>, StoreError>) => Effect.Effect<Page<A>, StoreError>
+}
+
+/**
+ * One pass over the store. Rows before `known` were read before: only lanes that catch up take them. `jumped` is the last position to which
+ * rows were skipped. From `refused` on, rows found no place in memory: only lanes that are there already take any.
+ */
+interface Pass {
+  readonly now: number
+  readonly rescans: boolean
+  readonly known: number
+  readonly catchUp: CatchUp
+  jumped: number
+  refused: number
+}
+
+const beginning = Number.NEGATIVE_INFINITY
+const never = Number.POSITIVE_INFINITY
+
+export const makeCursor = (): Cursor => ({ frontier: beginning, rewind: never, hurry: false, crowded: false })
+
+/** Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. */
+export const readPass = <A>(reader: Reader<A>): Effect.Effect<number, StoreError> =>
+  Effect.gen(function* () {
+    const pass = begin(reader, yield* Clock.currentTimeMillis)
+    let page = yield* reader.read(reader.from(pass.jumped))
+    for (;;) {
+      yield* offerRows(reader, pass, page)
+      const step = advance(reader, pass, page)
+      if (step._tag === "End") return step.nextAt
+      page = yield* reader.read(step.page)
+    }
+  })
+
+const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: number): Pass => {
+  const rescans = polling.begin(now)
+  const known = rescans ? beginning : Math.min(cursor.frontier, cursor.rewind)
+  cursor.frontier = known
+  cursor.rewind = never
+  cursor.hurry = false
+  cursor.crowded = false
+  const catchUp = catchUp_.begin(table, now, concurrency)
+  return { now, rescans, known, catchUp, jumped: Math.min(known, catchUp.first), refused: never }
+}
+
+const offerRows = <A>({ cursor, polling, runner, table }: Reader<A>, pass: Pass, page: Page<A>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const work of page.works) {
+      if (table.mode !== "open") return
+      if (work.position < pass.known && !catchUp_.wants(pass.catchUp, table, work.lane)) continue
+      if (!table.lanes.has(work.lane) && (laneTable.isFull(table) || pass.refused < never)) {
+        pass.refused = Math.min(pass.refused, work.position)
+        cursor.crowded = true
+        continue
+      }
+      if (!pass.rescans && work.position > pass.known && table.owns(work.lane)) polling.found()
+      laneTable.offer(table, work, pass.now)
+      runner.start()
+      if (table.ready.size > 0) yield* runner.room
+    }
+  })
+
+/** What comes after a page: another, or the end of the pass and when the next one is to begin. */
+type Step<A> =
+  | { readonly _tag: "Read"; readonly page: Effect.Effect<Page<A>, StoreError> }
+  | { readonly _tag: "End"; readonly nextAt: number }
+
+const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
+  const { cursor, table } = reader
+  const { catchUp, known } = pass
+  if (table.mode !== "open") {
+    // It begins again where it is not known what was offered.
+    cursor.rewind = Math.min(cursor.rewind, known, catchUp.first)
+    catchUp_.end(catchUp, table)
+    return { _tag: "End", nextAt: never }
+  }
+  const end = page.end ?? known
+  cursor.frontier = Math.max(cursor.frontier, Math.min(end, pass.refused))
+  const caughtUp = end > Math.max(known, catchUp.last) || Option.isNone(page.next)
+  if (caughtUp) catchUp_.end(catchUp, table)
+  if (Option.isNone(page.next)) return { _tag: "End", nextAt: page.dueAt ?? never }
+  // A lane that ran out of rows need not wait until all the rows of others are read.
+  if (caughtUp && (cursor.hurry || pass.refused < never)) {
+    return { _tag: "End", nextAt: cursor.hurry ? pass.now : never }
+  }
+  // Rows that were read before, and that no lane takes, are skipped.
+  const target = end < known ? Math.min(known, catchUp_.next(catchUp, table, end)) : end
+  if (target <= end || target <= pass.jumped) return { _tag: "Read", page: page.next.value }
+  pass.jumped = target
+  return { _tag: "Read", page: reader.from(target) }
+}

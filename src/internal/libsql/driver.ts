@@ -1,7 +1,7 @@
 import type { Client, InStatement } from "@libsql/client"
 import * as Effect from "effect/Effect"
 import type { Statement } from "../../SqlDriver.js"
-import type { LazyDriver } from "../sql/groupCommit.js"
+import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import { type Failure, toStoreError } from "./error.js"
 import { toResult } from "./values.js"
 

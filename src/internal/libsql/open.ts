@@ -6,7 +6,8 @@ import type { Options, Replica } from "../../LibsqlStore.js"
 import type { SqlDriver, Statement } from "../../SqlDriver.js"
 import { type StoreError, StoreRejected } from "../../StoreError.js"
 import { wholeNumber } from "../codec/validate.js"
-import * as group from "../sql/groupCommit.js"
+import * as group from "../groupCommit/groupCommit.js"
+import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
 import * as duration from "../util/duration.js"
 import * as address from "./address.js"
@@ -29,7 +30,7 @@ interface Database<Driver> {
   readonly place: string
 }
 
-type Opening = Effect.Effect<Database<group.LazyDriver>, StoreError, Scope.Scope>
+type Opening = Effect.Effect<Database<LazyDriver>, StoreError, Scope.Scope>
 
 const noReplica: Replica = { status: Effect.succeed(Option.none()), sync: Effect.void }
 
@@ -51,7 +52,7 @@ const openLocal = (options: Options, { filename }: address.Local): Opening =>
     }
   })
 
-const remoteDriver = ({ use }: remote.Remote): group.LazyDriver => {
+const remoteDriver = ({ use }: remote.Remote): LazyDriver => {
   const write = (statement: Statement) => toStatement(exact(statement))
   return driver.make({ use, write, read: async (client, statement) => toRows(await client.execute(write(statement))) })
 }

@@ -5,7 +5,8 @@ import type * as Scope from "effect/Scope"
 import type { Level, RqliteClient } from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
 import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
-import * as group from "../sql/groupCommit.js"
+import * as group from "../groupCommit/groupCommit.js"
+import { lazy } from "../groupCommit/lazyDriver.js"
 import * as readBatcher from "./readBatcher.js"
 import { toStoreError } from "./storeError.js"
 
@@ -82,5 +83,5 @@ export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlD
         ),
       query: (call, statement) => Effect.mapError(rowsOf(call, statement), (error) => toStoreError(call, error))
     }
-    return options.groupCommit ? yield* group.make(group.lazy(driver), groupLimits) : driver
+    return options.groupCommit ? yield* group.make(lazy(driver), groupLimits) : driver
   })

@@ -4,7 +4,8 @@ import type * as Scope from "effect/Scope"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { Options } from "../../SqliteStore.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
-import * as group from "../sql/groupCommit.js"
+import * as group from "../groupCommit/groupCommit.js"
+import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import { decodeBusyTimeout } from "../util/duration.js"
 import * as busyRetry from "./busyRetry.js"
 import { check, memory } from "./checkFile.js"
@@ -27,7 +28,7 @@ export const make = ({
     const patiently = busyRetry.make(yield* decodeBusyTimeout(busyTimeout), turn)
     yield* check(filename)
     const database = yield* sqliteConnection.open(filename)
-    const single: group.LazyDriver = {
+    const single: LazyDriver = {
       embedded: true,
       transaction: (call, statements) =>
         patiently(

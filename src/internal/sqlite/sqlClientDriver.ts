@@ -9,7 +9,8 @@ import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement, StatementResult } from "../../SqlDriver.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
-import * as group from "../sql/groupCommit.js"
+import * as group from "../groupCommit/groupCommit.js"
+import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import * as busyRetry from "./busyRetry.js"
 import { type Failure, isBusy } from "./busyRetry.js"
 import { problemOf, toStoreError } from "./error.js"
@@ -141,7 +142,7 @@ export const make = ({
         )
       )
 
-    const single: group.LazyDriver = {
+    const single: LazyDriver = {
       embedded: true,
       transaction: (call, statements) =>
         patiently(

@@ -5,9 +5,10 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as GroupCommit from "holdfast/internal/groupCommit/groupCommit"
+import type { LazyDriver } from "holdfast/internal/groupCommit/lazyDriver"
 import type { Statement } from "holdfast/SqlDriver"
 import { StoreRejected, StoreUnavailable } from "holdfast/StoreError"
-import * as GroupCommit from "../../src/internal/sql/groupCommit.js"
 
 const statement = (name: string): Statement => ({ sql: name, params: [] })
 const call = (id: string) => ({ operation: "commit", executionId: id })
@@ -15,7 +16,7 @@ const call = (id: string) => ({ operation: "commit", executionId: id })
 /** Records the lists it runs; a statement named "poison" is rejected, and `gate` holds back the first list. */
 const recorder = (gate?: Deferred.Deferred<void>, fail?: StoreUnavailable) => {
   const lists: Array<ReadonlyArray<string>> = []
-  const driver: GroupCommit.LazyDriver = {
+  const driver: LazyDriver = {
     query: () => Effect.succeed([]),
     transaction: (call, take) =>
       Effect.gen(function* () {
@@ -127,7 +128,7 @@ describe("group commit", () => {
 
   it.scoped("stops waiting for a lock when nobody waits for the outcome any more", () =>
     Effect.gen(function* () {
-      const locked: GroupCommit.LazyDriver = { query: () => Effect.succeed([]), transaction: () => Effect.never }
+      const locked: LazyDriver = { query: () => Effect.succeed([]), transaction: () => Effect.never }
       const group = yield* GroupCommit.make(locked, limits)
       const fibers = yield* Effect.forEach(["a", "b"], (name) =>
         Effect.fork(group.transaction(call(name), [statement(name)]))
@@ -144,7 +145,7 @@ describe("group commit", () => {
     Effect.gen(function* () {
       const lock = yield* Effect.makeLatch(false)
       const { driver, lists } = recorder()
-      const patient: GroupCommit.LazyDriver = {
+      const patient: LazyDriver = {
         ...driver,
         transaction: (call, take) => Effect.zipRight(lock.await, driver.transaction(call, take))
       }
@@ -172,7 +173,7 @@ describe("group commit", () => {
         outcome: "not-applied",
         detail: "locked"
       })
-      const patient: GroupCommit.LazyDriver = {
+      const patient: LazyDriver = {
         ...driver,
         transaction: (call, take) =>
           Effect.suspend(() => (++attempts === 1 ? Effect.zipRight(lock.await, busy) : driver.transaction(call, take)))

@@ -1,0 +1,79 @@
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import type * as Scope from "effect/Scope"
+import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
+import { StoreUnavailable } from "../../StoreError.js"
+import * as group from "./group.js"
+import type { Failure, LazyDriver, Results } from "./lazyDriver.js"
+import * as member from "./member.js"
+
+/** For a database within the process: one sync serves so many, beyond that a group only makes its first members wait. */
+export const embedded: group.Limits = { maxCommits: 128, maxBytes: 8_000_000 }
+
+const closed = (call: Call): Failure =>
+  member.attribute(
+    call,
+    new StoreUnavailable({
+      operation: call.operation,
+      reason: "shutdown",
+      outcome: "not-applied",
+      detail: "the store is closed"
+    })
+  )
+
+/** Runs a transaction together with those of others, or alone where nobody else is about to. */
+const transaction = (
+  state: group.Group,
+  call: Call,
+  statements: ReadonlyArray<Statement>
+): Effect.Effect<Results, Failure> =>
+  Effect.uninterruptibleMask((restore) => {
+    if (state.closed) return Effect.fail(closed(call))
+    return Effect.withFiberRuntime((fiber) => {
+      const { id } = fiber.id()
+      const alone = id === state.lastCaller && state.phase._tag === "Idle"
+      state.lastCaller = id
+      const results = alone ? state.driver.attempt?.(() => statements) : undefined
+      if (results !== undefined) {
+        group.measure(state, 1)
+        return Effect.succeed(results)
+      }
+      const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+      const joined = member.make(call, statements, { traced, number: ++state.calls })
+      group.enqueue(state, joined)
+      return Effect.onInterrupt(restore(member.outcomeOf(joined)), () => interrupted(state, joined))
+    })
+  })
+
+/** Ends when it is certain what became of the member of a caller that was interrupted. */
+const interrupted = (state: group.Group, left: member.Member): Effect.Effect<unknown> =>
+  Effect.suspend((): Effect.Effect<unknown> => {
+    if (left.state._tag !== "Waiting") return Effect.exit(member.outcomeOf(left))
+    const unneeded = group.leave(state, left)
+    return unneeded === undefined
+      ? Effect.void
+      : Effect.fiberIdWith((id) => Effect.sync(() => unneeded.unsafeInterruptAsFork(id)))
+  })
+
+/**
+ * A driver whose concurrent transactions share one: transactions that wait at the same time run as one list, in the order in which they
+ * came, and each caller gets its own results. A lone transaction waits for nobody, and a fiber that calls twice in a row, with no other
+ * in between, is alone: it runs on the spot where the driver can.
+ *
+ * - The statements of a transaction are guarded by what they expect, so one that does not apply writes nothing and disturbs nobody.
+ * - Where the shared transaction is rejected, its members run again each by itself: the poisoned one fails alone.
+ * - Who shares a transaction is decided when it has begun: what comes while it waits for a lock is in it, and a caller that is interrupted
+ *   by then is not, and has written nothing. One that is interrupted later is so when the outcome is known.
+ * - When the scope closes, what waits is still run; later calls fail with `StoreUnavailable` (`reason: "shutdown"`).
+ */
+export const make = (driver: LazyDriver, limits: group.Limits): Effect.Effect<SqlDriver, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const state = yield* group.make(driver, limits)
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        state.closed = true
+        return state.drained.await
+      })
+    )
+    return { ...driver, transaction: (call, statements) => transaction(state, call, statements) }
+  })

@@ -1,5 +1,5 @@
 import { Console, Context, Effect, Layer, Schema } from "effect"
-import { Event, Execution, ExecutionStore, MemoryStore, Processor, ExecutionRuntime, Step } from "holdfast"
+import { Event, Execution, ExecutionRuntime, ExecutionStore, MemoryStore, Processor, Step } from "holdfast"
 
 class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", { card: Schema.String }) {}
 

@@ -1,5 +1,5 @@
 import { Console, Effect, Layer, Option } from "effect"
-import { Event, Execution, ExecutionStore, type Processor, ExecutionRuntime, Step } from "holdfast"
+import { Event, Execution, ExecutionRuntime, ExecutionStore, type Processor, Step } from "holdfast"
 import * as SqliteStore from "holdfast/SqliteStore"
 
 // One step: the execution and an event in, the next execution and what else to write out.

@@ -27,6 +27,7 @@ Options:
   --case NAME           the column with the case (default case:concept:name)
   --activity NAME       the column with the activity (default concept:name)
   --timestamp NAME      the column with the time (default time:timestamp)
+  --delimiter CHAR      what is between the columns: one character, or "tab" (default: "," ";" tab or "|", as the header tells)
   --inactivity TIME     how long a case may go without an event before it is marked idle (default "1 hour")
   --batch N             how many rows are sent by one commit, 1 to 10000 (default 250)
   --verify              compare every stored state with a plain fold of the log in memory
@@ -40,6 +41,8 @@ export interface Options {
   readonly log: Option.Option<string>
   readonly store: Target.Target
   readonly columns: Columns
+  /** None for what the header tells. */
+  readonly delimiter: Option.Option<string>
   readonly inactivity: Duration.Duration
   readonly batch: number
   readonly verify: boolean
@@ -65,6 +68,7 @@ export const parse = (args: ReadonlyArray<string>): Either.Either<Option.Option<
       log: Option.fromNullable(positionals[0]),
       store: yield* parseStore(values.store),
       columns: { case: values.case, activity: values.activity, timestamp: values.timestamp },
+      delimiter: yield* parseDelimiter(values.delimiter),
       inactivity: yield* parseInactivity(values.inactivity),
       batch: yield* parseBatch(values.batch),
       verify: values.verify,
@@ -86,6 +90,7 @@ const split = (args: ReadonlyArray<string>) =>
           case: { type: "string", default: "case:concept:name" },
           activity: { type: "string", default: "concept:name" },
           timestamp: { type: "string", default: "time:timestamp" },
+          delimiter: { type: "string" },
           inactivity: { type: "string", default: "1 hour" },
           batch: { type: "string", default: "250" },
           verify: { type: "boolean", default: false },
@@ -101,6 +106,14 @@ const split = (args: ReadonlyArray<string>) =>
 
 const parseStore = (store: string): Either.Either<Options["store"], UsageError> =>
   Either.mapLeft(Target.parse(store), (problem) => new UsageError({ problem: `--store ${problem}` }))
+
+const parseDelimiter = (text: string | undefined): Either.Either<Option.Option<string>, UsageError> => {
+  if (text === undefined) return Either.right(Option.none())
+  if (text === "tab" || text === "\\t") return Either.right(Option.some("\t"))
+  return Array.from(text).length === 1 && !/["\r\n]/.test(text)
+    ? Either.right(Option.some(text))
+    : usage(`--delimiter ${JSON.stringify(text)}: expected one character that is no quote and no end of line, or tab`)
+}
 
 const longest = Duration.days(36_500)
 

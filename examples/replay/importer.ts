@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
+import { ExecutionStore, streamExecutions } from "holdfast/ExecutionStore"
 import type { StoreRejected } from "holdfast/StoreError"
 import { type Log, rows } from "./log.js"
 import { child, definitions, ImporterState, importerId, newImporter, rowsEvent } from "./machine.js"
@@ -65,6 +65,13 @@ export const replay = (log: Log, { batch, inactivity, progress }: Options) =>
 // Many cases side by side: what is committed at the same moment shares one sync of the disk.
 const runtimeLayer = (inactivity: Duration.Duration) =>
   ExecutionRuntime.layer({ definitions: definitions(inactivity), child, concurrency: 64 })
+
+/** How many other logs the database holds: each has an importer. */
+export const othersThan = (log: Log) =>
+  streamExecutions({ definitionId: "importer" }).pipe(
+    Stream.filter(({ id }) => id !== importerId(log.digest)),
+    Stream.runCount
+  )
 
 const rowsSent = (id: string) =>
   Effect.gen(function* () {

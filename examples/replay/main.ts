@@ -12,19 +12,19 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Cli from "./cli.js"
-import { replay } from "./importer.js"
+import { othersThan, replay } from "./importer.js"
 import { type Log, survey } from "./log.js"
 import * as Progress from "./progress.js"
 import * as Report from "./report.js"
 import * as Target from "./target.js"
-import { verify } from "./verify.js"
+import { type Compared, verify } from "./verify.js"
 
 /** The log that comes with the example; the compiler does not copy it to where this module runs. */
 const sample = () => fileURLToPath(new URL("examples/replay/sample.csv", import.meta.resolve("holdfast/package.json")))
 
 const run = (options: Cli.Options) =>
   Effect.gen(function* () {
-    const log = yield* survey(Option.getOrElse(options.log, sample), options.columns)
+    const log = yield* survey(Option.getOrElse(options.log, sample), options.columns, options.delimiter)
     const done = yield* replayInto(log, options)
     // The store is closed, and what was in its write-ahead log is in the file.
     const fileBytes = yield* Target.fileBytes(options.store)
@@ -38,8 +38,13 @@ const run = (options: Cli.Options) =>
     yield* Console.log(options.json ? Report.toJson(table) : Report.toText(table))
   })
 
-const replayInto = (log: Log, { batch, inactivity, store, verbose, ...options }: Cli.Options) =>
+const replayInto = (log: Log, options: Cli.Options) =>
+  Effect.scoped(Effect.flatMap(Target.open(options.store), (store) => Effect.provide(replayLog(log, options), store)))
+
+const replayLog = (log: Log, { batch, inactivity, store, verbose, ...options }: Cli.Options) =>
   Effect.gen(function* () {
+    yield* Console.error(`replaying ${log.path} into ${Target.describe(store)}`)
+    yield* sayWhatElseIsThere(log, store)
     const run = yield* Effect.scoped(
       Effect.gen(function* () {
         const progress = yield* showProgress(log.rows, verbose)
@@ -47,13 +52,26 @@ const replayInto = (log: Log, { batch, inactivity, store, verbose, ...options }:
       })
     )
     const totals = yield* Report.totals(log)
-    if (options.verify) yield* Console.error(`${yield* verify(log)} executions are as the log says`)
+    if (options.verify) yield* Console.error(toSentence(yield* verify(log)))
     return { run, totals }
-  }).pipe(Effect.provide(Target.layer(store)))
+  })
+
+const toSentence = ({ cases, counters, executions }: Compared): string =>
+  `${executions} executions are as the log says: ${cases} cases, ${counters} counters of activities and the importer`
+
+/** Who forgot that the file is there would else wonder at its size, and at what else is in it. */
+const sayWhatElseIsThere = (log: Log, store: Target.Target) =>
+  Effect.flatMap(othersThan(log), (others) =>
+    others === 0
+      ? Effect.void
+      : Console.error(
+          `${Target.describe(store)} also holds ${others === 1 ? "another log" : `${others} other logs`}: this one is replayed beside it, and counted alone`
+        )
+  )
 
 const showProgress = (rows: number, verbose: boolean) => {
   if (verbose) return Effect.succeed(Progress.lines(rows))
-  return process.stderr.isTTY ? Progress.bar(rows) : Effect.succeed(Progress.none)
+  return process.stderr.isTTY ? Progress.bar(rows) : Progress.linesNowAndThen(rows)
 }
 
 /** What goes wrong with a worker is logged, and what ends the replay is also the error that it ends with: this one is said once. */

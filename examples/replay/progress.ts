@@ -1,6 +1,7 @@
 /**
  * How far it is, on stderr, so that stdout stays clean.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
@@ -17,6 +18,22 @@ export const lines =
   (total: number): Progress =>
   (sent) =>
     write(`${number.format(sent)} of ${number.format(total)} rows\n`)
+
+/** How long there is at least between two lines, in milliseconds. */
+const pause = 5000
+
+/** A line now and then, and the first at once: enough for a log file to show that it goes on. */
+export const linesNowAndThen = (total: number): Effect.Effect<Progress> =>
+  Effect.sync(() => {
+    const line = lines(total)
+    let next = Number.NEGATIVE_INFINITY
+    return (sent) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (now < next) return Effect.void
+        next = now + pause
+        return line(sent)
+      })
+  })
 
 const barWidth = 30
 

@@ -7,11 +7,16 @@ import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Console from "effect/Console"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as RqliteStore from "holdfast/RqliteStore"
@@ -76,7 +81,7 @@ const libsql = (url: Redacted.Redacted) =>
     authToken: Config.withDefault(Config.redacted("LIBSQL_AUTH_TOKEN"), undefined)
   })
 
-export const layer = (target: Target): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
+const layer = (target: Target): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
   switch (target._tag) {
     case "Sqlite":
       return SqliteStore.layer(target)
@@ -88,6 +93,37 @@ export const layer = (target: Target): Layer.Layer<ExecutionStore, StoreError | 
       return rqlite(target.urls)
   }
 }
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : "an address that is none")
+
+/** The store as people call it, without the secrets that its address may hold. */
+export const describe = (target: Target): string => {
+  switch (target._tag) {
+    case "Sqlite":
+    case "LibsqlFile":
+      return target.filename
+    case "LibsqlServer":
+      return `the libSQL server at ${hostOf(Redacted.value(target.url))}`
+    case "Rqlite":
+      return `rqlite at ${Redacted.value(target.urls).split(",").map(hostOf).join(", ")}`
+  }
+}
+
+/** Says that a store keeps one waiting: servers are tried for a while before it is certain that they do not answer. */
+const sayThatItWaits = (target: Target) =>
+  Console.error(`waiting for ${describe(target)}, which does not answer yet`).pipe(
+    Effect.repeat(Schedule.spaced("10 seconds")),
+    Effect.delay("2 seconds")
+  )
+
+/** The store, open for as long as the scope. */
+export const open = (
+  target: Target
+): Effect.Effect<Context.Context<ExecutionStore>, StoreError | ConfigError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const waiting = yield* Effect.fork(sayThatItWaits(target))
+    return yield* Effect.ensuring(Layer.build(layer(target)), Fiber.interrupt(waiting))
+  })
 
 /** How large a file has become; none where the store is no file. */
 export const fileBytes = (target: Target): Effect.Effect<Option.Option<number>, Cause.UnknownException> =>

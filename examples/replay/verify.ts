@@ -15,6 +15,13 @@ export class VerifyError extends Schema.TaggedError<VerifyError>()("VerifyError"
   }
 }
 
+/** How many executions were compared: those of the cases, those of the counters, and the importer. */
+export interface Compared {
+  readonly executions: number
+  readonly cases: number
+  readonly counters: number
+}
+
 /** Fails with the first difference; gives how many executions it compared. */
 export const verify = (log: Log) =>
   Effect.gen(function* () {
@@ -47,8 +54,10 @@ export const verify = (log: Log) =>
       ([activity, state]) => compare(counterId(digest, activity), "Counting", CounterState, state),
       { discard: true }
     )
-    const compared = 1 + folded.cases.size + folded.counters.size
+    const cases = folded.cases.size
+    const counters = folded.counters.size
+    const executions = 1 + cases + counters
     const stored = (yield* store.idsWithPrefix(importerId(digest))).length
-    if (stored === compared) return compared
-    return yield* new VerifyError({ problem: `it has ${stored} executions, not ${compared}` })
+    if (stored === executions) return { executions, cases, counters } satisfies Compared
+    return yield* new VerifyError({ problem: `it has ${stored} executions, not ${executions}` })
   })

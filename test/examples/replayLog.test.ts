@@ -30,11 +30,12 @@ const withFile = <A>(
     return yield* use(path).pipe(Effect.mapError((error) => error.message.replaceAll(path, "LOG")))
   }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
 
-const survey = (content: string | Uint8Array, columns = short) => withFile(content, (path) => Log.survey(path, columns))
+const survey = (content: string | Uint8Array, columns = short, delimiter = Option.none<string>()) =>
+  withFile(content, (path) => Log.survey(path, columns, delimiter))
 
-const readAll = (content: string | Uint8Array, columns = short) =>
+const readAll = (content: string | Uint8Array, columns = short, delimiter = Option.none<string>()) =>
   withFile(content, (path) =>
-    Log.survey(path, columns).pipe(
+    Log.survey(path, columns, delimiter).pipe(
       Effect.flatMap((log) => Stream.runCollect(Log.rows(log))),
       Effect.map(Chunk.toReadonlyArray)
     )
@@ -57,6 +58,36 @@ describe("a log", () => {
     })
   )
 
+  const delimited: ReadonlyArray<readonly [name: string, content: string]> = [
+    ["semicolons", "x;c;a;t\n1,5;k;A, B;10:00\n2,5;k;C;11:00\n"],
+    ["semicolons, and more commas than those", '\ufeffc;a;t;"x,y,z,u,v"\nk;A, B;10:00;\nk;C;11:00;\n'],
+    ["tabs", "c\ta\tt\nk\tA, B\t10:00\nk\tC\t11:00\n"],
+    ["vertical bars", "c|a|t\nk|A, B|10:00\nk|C|11:00\n"],
+    ["commas, and more semicolons than those", 'c,a,t,x;y;z;u;v\nk,"A, B",10:00,\nk,C,11:00,\n']
+  ]
+
+  it.effect.each(delimited)("is read whatever is between its columns: %s", ([, content]) =>
+    Effect.gen(function* () {
+      const rows = yield* readAll(content)
+      expect(rows.map((row) => [row.case, row.activity, row.timestamp])).toEqual([
+        ["k", "A, B", "10:00"],
+        ["k", "C", "11:00"]
+      ])
+    })
+  )
+
+  it.effect("is read with the delimiter that is given, whatever its header looks like", () =>
+    Effect.gen(function* () {
+      const columns = { case: "c", activity: "a,t", timestamp: "t" }
+      const content = "c%a,t%t\nk%A%10:00\n"
+      const rows = yield* readAll(content, columns, Option.some("%"))
+      expect(rows.map((row) => [row.case, row.activity, row.timestamp])).toEqual([["k", "A", "10:00"]])
+      expect(yield* Effect.flip(survey("c;a;t\n1;A;x\n", short, Option.some(",")))).toBe(
+        'LOG: the header has one column, "c;a;t", where commas are between the columns; say by --delimiter what is'
+      )
+    })
+  )
+
   it.effect("tells its content by a digest: not its name, but every byte and the choice of columns", () =>
     Effect.gen(function* () {
       const digest = (content: string, columns = short) => Effect.map(survey(content, columns), (log) => log.digest)
@@ -65,6 +96,10 @@ describe("a log", () => {
       expect(yield* digest("c,a,t\n1,A,x\n")).toBe(one)
       expect(yield* digest("c,a,t\n1,A,x")).not.toBe(one)
       expect(yield* digest("c,a,t\n1,A,x\n", { ...short, activity: "c" })).not.toBe(one)
+      const both = "c,a,t,x;c;a;t\n1,A,x,;1;A;x\n"
+      const commas = yield* survey(both, short, Option.some(","))
+      const semicolons = yield* survey(both, short, Option.some(";"))
+      expect(semicolons.digest).not.toBe(commas.digest)
     })
   )
 
@@ -94,16 +129,45 @@ describe("a log", () => {
       'LOG: there is no column "a", only "c", "b", "t"; say by --activity which one it is'
     ],
     ["a column twice", "c,a,t,c\n1,A,x,2\n", 'LOG: the column "c" is there more than once'],
-    ["another separator", "c;a;t\n1;A;x\n", 'LOG: there is no column "c", only "c;a;t"; say by --case which one it is'],
+    [
+      "another separator that is not looked for",
+      "c%a%t\n1%A%x\n",
+      'LOG: the header has one column, "c%a%t", where commas are between the columns; say by --delimiter what is'
+    ],
+    [
+      "a missing column between semicolons",
+      "c;b;t\n1;A;x\n",
+      'LOG: there is no column "a", only "c", "b", "t"; say by --activity which one it is'
+    ],
+    [
+      "a quote in the header that is never closed there",
+      'c,a,"t\n1,A,x",y\n2,B,y\n',
+      "LOG: the header goes over several lines: a quote in the first of them is never closed there"
+    ],
+    [
+      "an open quote that swallows rows up to the next one",
+      'c,a,t\n1,A,"x\n2,B,y\n3,"",z\n',
+      "LOG: line 4: the file ends inside a quoted field; it is cut off, or a quote in it is never closed"
+    ],
+    [
+      "an open quote that swallows a column",
+      'c,a,t\n1,"A,x\n2,B",\n',
+      'LOG: line 3: the column "t" is empty in a row of several lines; it began on a line before this one: a quote there may never be closed'
+    ],
+    [
+      "an open quote that swallows the ends of rows",
+      'c,a,t\n1,A,"x\n2,B,y"\n3,"C,z\n4,D"\n',
+      "LOG: line 5: the row has not as many fields as the header; it began on a line before this one: a quote there may never be closed"
+    ],
     [
       "a row that is cut off",
       "c,a,t\n1,A,x\n2,B",
-      "LOG: line 3: the row has not as many fields as the header; the file is cut off, or it is no comma-separated log"
+      "LOG: line 3: the row has not as many fields as the header, with commas between them; the file is cut off, or it is no such log"
     ],
     [
       "a quoted field that is cut off",
       'c,a,t\n1,A,x\n2,"B',
-      "LOG: line 3: the file ends inside a quoted field; it seems to be cut off"
+      "LOG: line 3: the file ends inside a quoted field; it is cut off, or a quote in it is never closed"
     ],
     [
       "a quote out of place",
@@ -205,6 +269,7 @@ describe("the command line", () => {
         log: Option.none(),
         store: { _tag: "Sqlite", filename: "./replay.db" },
         columns: defaults,
+        delimiter: Option.none(),
         inactivity: Duration.hours(1),
         batch: 250,
         verify: false,
@@ -258,6 +323,15 @@ describe("the command line", () => {
     expect(JSON.stringify(parsed)).not.toContain("s3cret")
   })
 
+  it.each([
+    [[], Option.none()],
+    [["--delimiter", ";"], Option.some(";")],
+    [["--delimiter", "tab"], Option.some("\t")],
+    [["--delimiter", "\\t"], Option.some("\t")]
+  ])("takes the delimiter: %j", (args, delimiter) => {
+    expect(Either.map(options(...args), (options) => options.delimiter)).toEqual(Either.right(delimiter))
+  })
+
   it("takes a libSQL file", () => {
     expect(Either.map(options("--store", "libsql:file:a b.db"), ({ store }) => store)).toEqual(
       Either.right({ _tag: "LibsqlFile", filename: "a b.db" })
@@ -266,7 +340,18 @@ describe("the command line", () => {
 
   it("gives its help where that is asked for", () => {
     expect(Cli.parse(["a.csv", "--help"])).toEqual(Either.right(Option.none()))
-    for (const name of ["store", "case", "activity", "timestamp", "inactivity", "batch", "verify", "json", "verbose"]) {
+    for (const name of [
+      "store",
+      "case",
+      "activity",
+      "timestamp",
+      "delimiter",
+      "inactivity",
+      "batch",
+      "verify",
+      "json",
+      "verbose"
+    ]) {
       expect(Cli.help).toContain(`  --${name} `)
     }
   })
@@ -291,6 +376,9 @@ describe("the command line", () => {
     [["--store", "libsql:file:"], "--store libsql:file:: expected the name of a file after libsql:file:"],
     [["--store", "sqlite:"], "--store sqlite:: expected the name of a file after sqlite:"],
     [["--store", "sqlite::memory:"], "--store sqlite::memory:: expected the name of a file after sqlite:"],
+    [["--delimiter", "::"], '--delimiter "::": expected one character that is no quote and no end of line, or tab'],
+    [["--delimiter", ""], '--delimiter "": expected one character that is no quote and no end of line, or tab'],
+    [["--delimiter", '"'], '--delimiter "\\"": expected one character that is no quote and no end of line, or tab'],
     [["--inactivity", "soon"], '--inactivity soon: expected a time as in "30 minutes"'],
     [["--inactivity", "0 seconds"], '--inactivity 0 seconds: expected a time as in "30 minutes"'],
     [["--inactivity", "999999 weeks"], '--inactivity 999999 weeks: expected a time as in "30 minutes"'],

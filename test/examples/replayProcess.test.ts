@@ -186,6 +186,41 @@ describe("the replay as a process", () => {
     expect(rest.stdout).toMatch(/^cases {15}60\nevents {14}419\nduplicates skipped {2}9\ntimers armed {8}419\n/)
   }, 60_000)
 
+  it("says of a server that does not answer that it waits for it, and shows no secret", async () => {
+    const url = "http://app:s3cret@127.0.0.1:1"
+    const stopped = await replay(["--store", `rqlite:${url},${url}`], (stderr) =>
+      stderr.includes("waiting for") ? "SIGINT" : undefined
+    )
+    expect(stopped).toMatchObject({ code: 130, stdout: "" })
+    expect(stopped.stderr).toMatch(/^waiting for rqlite at 127\.0\.0\.1:1, 127\.0\.0\.1:1, which does not answer yet$/m)
+    expect(stopped.stderr).not.toContain("s3cret")
+  }, 60_000)
+
+  it("says without a terminal that it goes on, and of a database what else is in it", async () => {
+    await writeFile(join(project, "semicolons.csv"), "case;what;when\n1;A;x\n1;B;y\n2;A;x\n")
+    const columns = ["--case", "case", "--activity", "what", "--timestamp", "when"]
+    const args = ["--store", "sqlite:./other.db", "--verify"]
+    const first = await replay([...args, ...columns, "semicolons.csv"])
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: [
+        "replaying semicolons.csv into ./other.db",
+        "0 of 3 rows",
+        "5 executions are as the log says: 2 cases, 2 counters of activities and the importer",
+        ""
+      ].join("\n")
+    })
+    const second = await replay(args)
+    expect(second.code).toBe(0)
+    expect(second.stdout).toMatch(/^cases {15}60\n/)
+    expect(second.stderr).toContain(
+      "\n./other.db also holds another log: this one is replayed beside it, and counted alone\n0 of 428 rows\n"
+    )
+    expect(second.stderr).toContain(
+      "75 executions are as the log says: 60 cases, 14 counters of activities and the importer\n"
+    )
+  }, 60_000)
+
   it("shows its help", async () => {
     const help = await replay(["--help"])
     expect(help).toMatchObject({ code: 0, stderr: "" })
@@ -207,7 +242,12 @@ describe("the replay as a process", () => {
       2,
       /there is no column "parcel", only "case:concept:name", .* say by --case which one it is/
     ],
-    ["a truncated log", ["cut.csv"], 2, "cut.csv: line 3: the file ends inside a quoted field; it seems to be cut off"],
+    [
+      "a truncated log",
+      ["cut.csv"],
+      2,
+      "cut.csv: line 3: the file ends inside a quoted field; it is cut off, or a quote in it is never closed"
+    ],
     [
       "a node's URL that is none",
       ["--store", "rqlite:http://a:b@127.0.0.1:1/?x"],

@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as codec from "./internal/codec/event.js"
+import { pythonFloat } from "./internal/codec/number.js"
 import { schemaFromCodec } from "./internal/codec/reader.js"
 import { JsonObject } from "./Json.js"
 
@@ -14,7 +15,8 @@ import { JsonObject } from "./Json.js"
  * - `id`: unique per receiver, not empty; an event that is sent again must carry the same id.
  * - `kind`: what happened; see {@link WellKnownKind} for those with a meaning of their own.
  * - `createdTime`, `receivedTime`: ISO 8601 texts as stored (`2026-09-21T10:00:00.123456Z`), or null. They stay texts because a
- *   `Date` would lose their microseconds.
+ *   `Date` would lose their microseconds. A day that is in no calendar, the year 0, the hour 24, a leap second and a zone of 24 hours or more
+ *   are refused, as the format's other readers do.
  * - `extra`: keys of the stored row that this version does not know; they are kept when the row is written again.
  *
  * @since 0.1.0
@@ -108,7 +110,7 @@ export const start = (executionId: string, data?: JsonObject): Event =>
  * @category constructors
  */
 export const timeoutId = (executionId: string, path: string, fireAt: number): string =>
-  `timeout:${executionId}:${path}:${codec.pythonFloat(fireAt)}`
+  `timeout:${executionId}:${path}:${pythonFloat(fireAt)}`
 
 /**
  * The event that a due timer fires, with the stable id of {@link timeoutId} and the data `{ path, fire_at }`.

@@ -6,12 +6,14 @@
 import * as Schema from "effect/Schema"
 
 /**
- * A JSON object. Its values are what JSON can carry: null, booleans, finite numbers, `bigint` for integers that a double cannot hold,
- * well-formed strings, arrays and plain objects. The stored row that it is a part of nests at most 190 levels, the row itself and the
- * object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
+ * A JSON object. Its values are what JSON can carry: null, booleans, finite numbers, a `bigint` of at most 4,300 digits, well-formed strings,
+ * arrays without keys beside their elements, and plain objects. The stored row that it is a part of nests at most 190 levels, the row itself and
+ * the object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
  *
- * Integers beyond 2^53 are read as `bigint` and keep every digit; a `bigint` below is read as a number. A float without a fraction (`1.0`)
- * is read and written as `1`, negative zero as `0`.
+ * A number comes back as the same double, whatever its size: beyond 2^53 it is stored with a fraction or an exponent (`2 ** 60` as
+ * `1.152921504606847e+18`), by which all readers tell it from an integer. A `bigint` from 2^53 on comes back as the same `bigint`; one below
+ * comes back as a number, so a typed context should keep a `bigint` of any size as text (`Schema.BigInt`). A float without a fraction that
+ * another program wrote (`1.0`) is read and written as `1`.
  *
  * @since 0.1.0
  * @category models

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { describe } from "./internal/codec/errorText.js"
+import { describe } from "./internal/util/errorText.js"
 
 /**
  * There is no such execution: it was never created, is not created yet, or was purged.

@@ -33,24 +33,26 @@ export const text: FastCheck.Arbitrary<string> = FastCheck.oneof(
  */
 export const id: FastCheck.Arbitrary<string> = text.filter((text) => text !== "")
 
-// An integer comes back as a bigint exactly where a double cannot hold it, and negative zero as zero.
-const asRead = (n: number): number | bigint => {
-  if (n === 0) return 0
-  return Number.isInteger(n) && !Number.isSafeInteger(n) && Math.abs(n) < 1e21 ? BigInt(n) : n
-}
+const big = FastCheck.oneof(
+  FastCheck.bigInt({ min: 2n ** 53n, max: 2n ** 64n }),
+  FastCheck.bigInt({ min: 2n ** 53n, max: 10n ** 30n })
+)
 
-const big = FastCheck.bigInt({ min: 2n ** 53n, max: 10n ** 30n })
+const finite = FastCheck.double({ noNaN: true, noDefaultInfinity: true })
 
 /**
- * A number as it is read back: a double, or a `bigint` for an integer that a double cannot hold.
+ * A number as it is read back: any finite double, or a `bigint` of 2^53 and more in magnitude.
  *
  * @since 0.1.0
  * @category arbitraries
  */
 export const number: FastCheck.Arbitrary<number | bigint> = FastCheck.oneof(
   FastCheck.integer(),
-  FastCheck.maxSafeInteger().map(asRead),
-  FastCheck.double({ noNaN: true, noDefaultInfinity: true }).map(asRead),
+  FastCheck.maxSafeInteger(),
+  finite,
+  // integers that are doubles, which no integer of the same value may stand for
+  FastCheck.double({ min: 2 ** 52, max: 1e22, noNaN: true }).map(Math.round),
+  FastCheck.double({ min: -1e22, max: -(2 ** 52), noNaN: true }).map(Math.round),
   FastCheck.oneof(
     big,
     big.map((n) => -n)

@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Event from "holdfast/Event"
 import * as Generators from "holdfast/testing/Generators"
-import { pythonFloat } from "../../src/internal/codec/event.js"
+import { pythonFloat } from "../../src/internal/codec/number.js"
 
 const decode = Schema.decodeUnknownEither(Event.EventFromText)
 const encode = Schema.encodeEither(Event.EventFromText)
@@ -74,6 +74,53 @@ describe("Event", () => {
       const event = Either.getOrThrow(decode(text))
       expect([event.createdTime, event.receivedTime]).toEqual([time, time])
       expect(encode(event)).toEqual(Either.right(text))
+    })
+
+    // each as harel 0.9.0 reads it and as it does not, by its own answers
+    it.each([
+      "2024-02-29",
+      "2000-02-29",
+      "0001-01-01T00:00:00+23:59",
+      "9999-12-31T23:59:59.999999-23:59",
+      "2026-09-21t10:00:00,5z",
+      "2026-09-21T10:00Z",
+      "2026-09-21T10:00:00.123456789-00:00"
+    ])("takes %s for a time", (time) => {
+      expect(Either.isRight(decode(`{"id":"e","kind":"K","created_time":"${time}"}`))).toBe(true)
+    })
+
+    it.each([
+      "2026-02-30T10:00:00Z",
+      "2026-02-29",
+      "1900-02-29",
+      "2026-04-31",
+      "2026-13-01",
+      "2026-00-10",
+      "2026-01-00",
+      "0000-01-01T00:00:00Z",
+      "2026-01-01T24:00:00Z",
+      "2026-01-01T23:60:00Z",
+      "2026-01-01T23:59:60Z",
+      "2026-01-01T23:59:59.Z",
+      "2026-01-01T10:00:00+24:00",
+      "2026-01-01T10:00:00+99:99",
+      "2026-01-01T10:00:00+02:60",
+      "2026-01-01T10:00:00+02",
+      "2026-01-01T10:00:00 +02:00",
+      "2026-01-01T",
+      "2026-01-01T10",
+      "2026-01-01Z",
+      "20260101T100000Z",
+      "+2026-01-01T10:00:00Z",
+      "2026-1-1",
+      "2026-W01-1",
+      " 2026-01-01",
+      "2026-01-01T10:00:00Z\\n"
+    ])("refuses %s as a time", (time) => {
+      const decoded = decode(`{"id":"e","kind":"K","received_time":"${time}"}`)
+      const problem = Either.match(decoded, { onLeft: (error) => error.message, onRight: () => "it decodes" })
+      expect(problem).toContain("received_time: expected an ISO 8601 date and time")
+      expect(Either.isLeft(encode(Event.make({ id: "e", kind: "K", createdTime: time })))).toBe(true)
     })
 
     const refused: ReadonlyArray<readonly [text: string, problem: string]> = [

@@ -108,7 +108,7 @@ describe("Execution", () => {
         "token-1",
         { now: 0, traceparent: null }
       )
-      const { data, token, version } = Either.getOrThrow(commit)
+      const { data, token, version } = Either.getOrThrow(commit).written
       expect(Object.keys(JSON.parse(data))).toEqual([...keys, "zone", "commit_token"])
       expect(JSON.parse(data)).toMatchObject({ version: 1, commit_token: "token-1", zone: "eu" })
       expect([token, version]).toEqual(["token-1", 0])

@@ -4,9 +4,9 @@ import type { Timer } from "../../Commit.js"
 import { type DeadLetter, Reason } from "../../DeadLetter.js"
 import type { EncodedDeadLetter } from "../../EncodedStore.js"
 import type { StoreCorrupt } from "../../StoreError.js"
-import * as json from "./json.js"
 import * as reader from "./reader.js"
 import * as rows from "./row.js"
+import { stringify } from "./stringify.js"
 
 const reasons = reader.literal(...Reason.literals)
 const kinds = reader.literal("Outbox", "Spawn", "Timer")
@@ -24,7 +24,7 @@ const textOf = (kind: DeadLetter["_tag"], row: EncodedDeadLetter): string => {
     },
     Timer: { execution_id: row.executionId, path: row.path, fire_at: row.fireAt }
   }
-  return Either.getOrThrowWith(json.stringify(columns[kind]), (invalid) => invalid)
+  return Either.getOrThrowWith(stringify(columns[kind]), (invalid) => invalid).text
 }
 
 /** What the row held, where it decodes. */

@@ -2,16 +2,18 @@ import * as Option from "effect/Option"
 import type { OutboxEntry } from "../../Commit.js"
 import type { Event } from "../../Event.js"
 import { fromTraceparent } from "../../TraceContext.js"
+import { isDateTime } from "./dateTime.js"
 import * as reader from "./reader.js"
 import * as writer from "./writer.js"
 
 const eventKeys = ["id", "kind", "created_time", "received_time", "data"]
 
-const dateTime = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
-
 const time: reader.Reader<string> = (u, path) => {
-  if (typeof u === "string" && dateTime.test(u)) return u
-  throw new reader.Invalid(path, "expected an ISO 8601 date and time")
+  if (typeof u === "string" && isDateTime(u)) return u
+  throw new reader.Invalid(
+    path,
+    "expected an ISO 8601 date and time, of a day that there is and a zone of less than 24 hours"
+  )
 }
 
 const text = reader.string
@@ -71,20 +73,4 @@ export const emitted: reader.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "tr
     traceparent: traceparent ?? undefined,
     ...reader.extra(event.extra, allKeys, path)
   })
-}
-
-/** A double as Python's `repr` prints it: the same shortest digits as JavaScript's, an exponent from 1e16 on and below 1e-4. */
-export const pythonFloat = (n: number): string => {
-  if (n === Number.POSITIVE_INFINITY) return "inf"
-  if (n === Number.NEGATIVE_INFINITY) return "-inf"
-  if (Number.isNaN(n)) return "nan"
-  if (n === 0) return Object.is(n, -0) ? "-0.0" : "0.0"
-  const [mantissa = "", exponent = ""] = n.toExponential().split("e")
-  const power = Number(exponent)
-  if (power < -4 || power >= 16) {
-    return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`
-  }
-  // within these bounds JavaScript prints no exponent
-  const plain = String(n)
-  return plain.includes(".") ? plain : `${plain}.0`
 }

@@ -1,8 +1,8 @@
 import type { ChildState, Execution, ExecutionSummary } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
 import { event } from "./event.js"
-import * as json from "./json.js"
 import * as reader from "./reader.js"
+import { at } from "./stringify.js"
 import * as writer from "./writer.js"
 
 export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
@@ -139,7 +139,7 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   child_id: writer.orNull(execution.childId, path, "child_id", string),
   deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
   children: Object.fromEntries(
-    Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, json.at("children", id))])
+    Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, at("children", id))])
   ),
   invoke_seq: writer.optional(execution.invokeSeq, path, "invoke_seq", counters),
   created_at: writer.orNull(execution.createdAt, path, "created_at", finite),

@@ -4,6 +4,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../Json.js"
 import * as json from "./json.js"
+import { at, stringify, type Written } from "./stringify.js"
 
 /**
  * The stored rows are read and written by hand-written codecs rather than by `Schema`: decoding the 22 keys of an execution this way
@@ -46,8 +47,9 @@ export const boolean: Reader<boolean> = (u, path) => {
   throw expected("true or false", u, path)
 }
 
-// harel reads numbers leniently: a numeric string counts.
-const numeric = (u: unknown): unknown => (typeof u === "string" && u.trim() !== "" ? Number(u) : u)
+// harel reads numbers leniently: a numeric string counts, and an integer of any length is a time.
+const numeric = (u: unknown): unknown =>
+  typeof u === "bigint" || (typeof u === "string" && u.trim() !== "") ? Number(u) : u
 
 export const finite: Reader<number> = (u, path) => {
   const n = numeric(u)
@@ -86,14 +88,14 @@ export const array =
   <A>(reader: Reader<A>): Reader<ReadonlyArray<A>> =>
   (u, path) => {
     if (!Array.isArray(u)) throw expected("an array", u, path)
-    return u.map((item: unknown, i) => reader(item, json.at(path, i)))
+    return u.map((item: unknown, i) => reader(item, at(path, i)))
   }
 
 export const record =
   <A>(reader: Reader<A>): Reader<{ readonly [key: string]: A }> =>
   (u, path) =>
     // fromEntries defines properties where an assignment would run the setter of a key named __proto__
-    Object.fromEntries(Object.entries(object(u, path)).map(([key, value]) => [key, reader(value, json.at(path, key))]))
+    Object.fromEntries(Object.entries(object(u, path)).map(([key, value]) => [key, reader(value, at(path, key))]))
 
 // The keys of a model need no quotes, and this runs for each of them at every load.
 export const member = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
@@ -126,10 +128,7 @@ export const rest = (row: JsonObject, known: ReadonlySet<string>): JsonObject =>
 export const extra = (extra: JsonObject, known: ReadonlySet<string>, path: string): JsonObject => {
   const taken = Object.keys(extra).find((key) => known.has(key))
   if (taken === undefined) return extra
-  throw new Invalid(
-    json.at(json.at(path, "extra"), taken),
-    "is a key of the stored row itself, which extra cannot hold"
-  )
+  throw new Invalid(at(at(path, "extra"), taken), "is a key of the stored row itself, which extra cannot hold")
 }
 
 /** The value that a text holds, or what is wrong with it. */
@@ -148,12 +147,12 @@ export const fromText = <A>(
 }
 
 /** The text of a value, or the part of it that cannot be stored. */
-export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<string, Invalid> => {
+export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<Written, Invalid> => {
   try {
     const row = codec.encode(value, path)
-    const text = json.stringify(row, path)
-    if (Either.isLeft(text)) return Either.left(new Invalid(text.left.path, text.left.problem))
-    return Either.right(text.right)
+    const written = stringify(row, path)
+    if (Either.isLeft(written)) return Either.left(new Invalid(written.left.path, written.left.problem))
+    return Either.right(written.right)
   } catch (error) {
     if (error instanceof Invalid) return Either.left(error)
     return Either.left(new Invalid(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`))
@@ -161,7 +160,7 @@ export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<s
 }
 
 /** {@link toText}, thrown where it is wrong. */
-export const text = <A>(codec: Codec<A>, value: A, path: string): string => {
+export const write = <A>(codec: Codec<A>, value: A, path: string): Written => {
   const written = toText(codec, value, path)
   if (Either.isRight(written)) return written.right
   throw written.left
@@ -197,5 +196,8 @@ export const schemaFromCodec = <A>(
     decode: (text, _, ast) =>
       Either.mapLeft(fromText(codec, text, parse), (invalid) => new ParseResult.Type(ast, text, describe(invalid))),
     encode: (value, _, ast) =>
-      Either.mapLeft(toText(codec, value), (invalid) => new ParseResult.Type(ast, value, describe(invalid)))
+      Either.mapBoth(toText(codec, value), {
+        onLeft: (invalid) => new ParseResult.Type(ast, value, describe(invalid)),
+        onRight: ({ text }) => text
+      })
   }).annotations({ identifier })

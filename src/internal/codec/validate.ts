@@ -20,9 +20,9 @@ export const rejected = (call: Call, path: string, detail: string): StoreRejecte
     detail
   })
 
-/** The text that was made of a piece of input, or the error that refuses it. */
-export const encoded = (call: Call, text: Either.Either<string, Invalid>): Either.Either<string, StoreRejected> =>
-  Either.mapLeft(text, (invalid) => rejected(call, invalid.path, invalid.problem))
+/** What was made of a piece of input, or the error that refuses it. */
+export const encoded = <A>(call: Call, made: Either.Either<A, Invalid>): Either.Either<A, StoreRejected> =>
+  Either.mapLeft(made, (invalid) => rejected(call, invalid.path, invalid.problem))
 
 /** Fails where a check found something. */
 export const refuse = (call: Call, path: string, problem: string | undefined): Either.Either<void, StoreRejected> =>

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../Json.js"
-import * as json from "./json.js"
 import * as reader from "./reader.js"
+import { at } from "./stringify.js"
 
 /**
  * Values on their way into a row, looked at by the readers that will read them there: what a load would report as corrupt is never stored.
@@ -32,7 +32,7 @@ export const members =
   (check: Check): Check =>
   (u, path) => {
     const record: JsonObject = reader.object(u, path)
-    for (const key of Object.keys(record)) check(record[key], json.at(path, key))
+    for (const key of Object.keys(record)) check(record[key], at(path, key))
   }
 
 /** Checks each item of an array. */
@@ -40,5 +40,5 @@ export const items =
   (check: Check): Check =>
   (u, path) => {
     const array = reader.array((item) => item)(u, path)
-    for (let i = 0; i < array.length; i++) check(array[i], json.at(path, i))
+    for (let i = 0; i < array.length; i++) check(array[i], at(path, i))
   }

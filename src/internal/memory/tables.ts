@@ -6,6 +6,7 @@ import type { EncodedDeadLetter } from "../../EncodedStore.js"
 import type { PublishedDefinition } from "../../PublishedDefinition.js"
 import { summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
+import { stringify } from "../codec/stringify.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import { Delayed } from "./delayed.js"
 import { Ledger } from "./ledger.js"
@@ -184,11 +185,11 @@ const read = (data: unknown): Listed => {
     const row = json.parse(data)
     if (typeof row !== "object" || row === null || Array.isArray(row)) return none
     const values = new Map<string, unknown>(Object.entries(row))
-    const parts = json.stringify(summaryPaths.map((key) => values.get(key) ?? null))
+    const parts = stringify(summaryPaths.map((key) => values.get(key) ?? null))
     return {
       status: values.get("status") ?? "PENDING",
       parentId: values.get("parent_id") ?? null,
-      parts: Either.getOrNull(parts)
+      parts: Either.isRight(parts) ? parts.right.text : null
     }
   } catch {
     return none

@@ -6,7 +6,7 @@ import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
 import { StepRejected, TransitionDied } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
-import { describe } from "../codec/errorText.js"
+import { describe } from "../util/errorText.js"
 
 /** What a transition returned in place of the execution that it was given, or nothing. */
 const strayed = (given: Execution, returned: Execution): string | undefined => {

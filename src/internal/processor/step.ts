@@ -9,8 +9,8 @@ import * as Event from "../../Event.js"
 import type { WithContext } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
-import { describe } from "../codec/errorText.js"
 import { event as eventCodec } from "../codec/event.js"
+import { describe } from "../util/errorText.js"
 
 export const TypeId: unique symbol = Symbol.for("holdfast/Step")
 

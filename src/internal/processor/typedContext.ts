@@ -6,11 +6,11 @@ import type { Execution } from "../../Execution.js"
 import { JsonObject } from "../../Json.js"
 import type { PlainTransition, Transition, TransitionFailure, TypedTransition } from "../../Processor.js"
 import { ContextInvalid } from "../../ProcessorError.js"
-import * as json from "../codec/json.js"
+import { at } from "../codec/stringify.js"
 import { withPolicy } from "./failurePolicy.js"
 
 const pathOf = (keys: ReadonlyArray<PropertyKey>): string =>
-  keys.reduce<string>((path, key) => json.at(path, typeof key === "number" ? key : String(key)), "")
+  keys.reduce<string>((path, key) => at(path, typeof key === "number" ? key : String(key)), "")
 
 const invalid =
   (execution: Execution, event: Event, operation: ContextInvalid["operation"]) =>

@@ -2,14 +2,14 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Commit, TimerOp } from "../../Commit.js"
-import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
+import type { CommitOutcome } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
 import { StoreConflict } from "../../StoreError.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import { type Backend, seconds } from "./backend.js"
-import { encodeCommit } from "./encodeCommit.js"
+import { type Encoding, encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
 
 /** What a commit needs of the moment at which it is made. */
@@ -31,13 +31,7 @@ const armedFor = (ops: ReadonlyArray<TimerOp>): Option.Option<number> =>
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore, "commit" | "save"> => {
   /** What a commit came to, and telling of it where it was applied. */
-  const settle = (
-    before: Execution,
-    after: Execution,
-    commit: Commit,
-    written: EncodedCommit,
-    outcome: CommitOutcome
-  ) => {
+  const settle = (before: Execution, commit: Commit, { after, written }: Encoding, outcome: CommitOutcome) => {
     if (outcome._tag === "Conflict") {
       return Effect.fail(new StoreConflict({ executionId: before.id, expected: before.version, found: outcome.found }))
     }
@@ -58,8 +52,8 @@ export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore,
       const call = { operation: "commit", executionId: execution.id }
       const encoding = encodeCommit(call, checks, execution, after, commit, token, { now, traceparent })
       if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
-      return Effect.flatMap(encoded.commit(encoding.right), (outcome) =>
-        settle(execution, after, commit, encoding.right, outcome)
+      return Effect.flatMap(encoded.commit(encoding.right.written), (outcome) =>
+        settle(execution, commit, encoding.right, outcome)
       )
     })
 

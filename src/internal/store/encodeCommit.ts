@@ -5,6 +5,7 @@ import type { Execution } from "../../Execution.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
+import * as json from "../codec/json.js"
 import * as reader from "../codec/reader.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
@@ -34,7 +35,7 @@ const emitsOf = (
     if (targetId !== null) validate.demand(`${path}.targetId`, checks.id(targetId))
     if (dueAt !== undefined) validate.demand(`${path}.dueAt`, validate.fireAt(dueAt))
     const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
-    const text = reader.text(emitted, row, `${path}.event`)
+    const { text } = reader.write(emitted, row, `${path}.event`)
     if (dueAt === undefined) atOnce.push({ targetId, event: text })
     else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
   }
@@ -65,8 +66,8 @@ const spawnsOf = (checks: validate.Checks, spawns: ReadonlyArray<Spawn>): Encode
     const path = `spawns[${i}]`
     validate.demand(`${path}.childId`, checks.id(spawn.childId))
     validate.demand(`${path}.rootPath`, checks.text(spawn.rootPath))
-    const context = reader.text(free, spawn.context, `${path}.context`)
-    return { childId: spawn.childId, rootPath: spawn.rootPath, context }
+    const { text } = reader.write(free, spawn.context, `${path}.context`)
+    return { childId: spawn.childId, rootPath: spawn.rootPath, context: text }
   })
 
 const demandAck = (checks: validate.Checks, ack: WorkItem): void =>
@@ -81,6 +82,12 @@ export const encodeEmits = (
   emission: Emission
 ): Result<Pick<EncodedCommit, "emits" | "delayed">> => validate.catching(call, () => emitsOf(checks, emits, emission))
 
+/** A commit in stored form, and its execution as a load would give it. */
+export interface Encoding {
+  readonly written: EncodedCommit
+  readonly after: Execution
+}
+
 /** `before` is the execution as the caller has it, `after` the same one stamped and a version on. */
 export const encodeCommit = (
   call: validate.Call,
@@ -90,7 +97,7 @@ export const encodeCommit = (
   commit: Commit,
   token: string,
   emission: Emission
-): Result<EncodedCommit> =>
+): Result<Encoding> =>
   validate.catching(call, () => {
     validate.demand("id", checks.id(before.id))
     validate.demand("definitionId", checks.id(before.definitionId))
@@ -99,19 +106,21 @@ export const encodeCommit = (
     if (commit.processed !== undefined) validate.demand("processed", checks.eventId(commit.processed))
     const { delayed, emits } = emitsOf(checks, commit.emits ?? [], emission)
     const { armed, cancelled } = timersOf(checks, commit.timers ?? [])
-    return {
+    const { readsBack, text: data } = reader.write(executionCodec.executionWithToken(token), after, "")
+    const written: EncodedCommit = {
       executionId: before.id,
       definitionId: before.definitionId,
       version: before.version,
       token,
-      data: reader.text(executionCodec.executionWithToken(token), after, ""),
+      data,
       emits,
       delayed,
       processed: commit.processed,
       armed,
       cancelled,
       spawns: spawnsOf(checks, commit.spawns ?? []),
-      trace: commit.trace === undefined ? undefined : reader.text(traceStep, commit.trace, "trace"),
+      trace: commit.trace === undefined ? undefined : reader.write(traceStep, commit.trace, "trace").text,
       ack: commit.ack
     }
+    return { written, after: readsBack ? after : executionCodec.execution.decode(json.parse(data), "") }
   })

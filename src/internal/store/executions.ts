@@ -129,7 +129,8 @@ export const make = (
       Effect.gen(function* () {
         const call = { operation: "appendTrace", executionId }
         yield* checkIds(backend, call, { executionId })
-        return yield* encoded.appendTrace(executionId, yield* validate.encoded(call, reader.toText(traceStep, step)))
+        const { text } = yield* validate.encoded(call, reader.toText(traceStep, step))
+        return yield* encoded.appendTrace(executionId, text)
       }),
 
     readTrace: (executionId) =>

@@ -287,6 +287,48 @@ export const input = ({ test, testWith }: Subject): void => {
         expect(yield* store.idsWithPrefix("")).toEqual([])
       }))
 
+    const noTimes = [
+      "",
+      "noon",
+      "1790000000",
+      "2026-02-30T10:00:00Z",
+      "2026-02-29",
+      "2026-13-01T10:00:00Z",
+      "2026-00-10",
+      "2026-01-00",
+      "0000-01-01T00:00:00Z",
+      "2026-01-01T24:00:00Z",
+      "2026-01-01T25:00:00",
+      "2026-01-01T23:60:00Z",
+      "2026-01-01T23:59:60Z",
+      "2026-01-01T10:00:00+99:99",
+      "2026-01-01T10:00:00-24:00",
+      "2026-01-01T10:00:00+02:60",
+      "2026-01-01T10",
+      "2026-01-01T10:00:00Z "
+    ]
+
+    test("the time of an event that is none is refused, wherever an event is stored", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const before = yield* nothing
+        for (const time of noTimes) {
+          for (const [key, part] of [
+            ["created_time", { createdTime: time }],
+            ["received_time", { receivedTime: time }]
+          ] as const) {
+            const event = { ...emit("e").event, ...part }
+            yield* refuses(store.enqueue([{ targetId: null, event }]), `emits[0].event.${key}`)
+            yield* refuses(
+              store.commit(order("a"), { emits: [{ targetId: "b", event, dueAt: 1 }] }),
+              `emits[0].event.${key}`
+            )
+            yield* refuses(store.save(order("a", { deferred: [event] })), `deferred[0].${key}`)
+          }
+        }
+        expect(yield* nothing).toEqual(before)
+      }))
+
     const wrong: ReadonlyArray<readonly [path: string, parts: Partial<Execution.Execution>]> = [
       ["priority", { priority: 5 }],
       ["priority", { priority: -1 }],

@@ -6,6 +6,7 @@
 import { describe, expect } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { JsonObject } from "../../Json.js"
 import * as Generators from "../Generators.js"
@@ -85,6 +86,10 @@ const refused: ReadonlyArray<readonly [what: string, path: string, context: Json
   ["a boxed bigint", "context.n", { n: Object(1n) }],
   ["a toJSON method", "context.o", { o: { toJSON: () => 1 } }],
   ["an array with a toJSON method", "context.o", { o: Object.assign([1], { toJSON: () => 1 }) }],
+  ["what a regular expression found", "context.found.index", { found: /b/.exec("abc") }],
+  ["an array with a name", "context.list[0].total", { list: [Object.assign([1], { total: 1 })] }],
+  ["an array of a class", "context.list", { list: new (class Bag extends Array {})() }],
+  ["an integer of 4,301 digits", "context.n[1]", { n: [10n ** 4299n, 10n ** 4300n] }],
   ["a cycle", "context.a.self[0]", cyclic()],
   ["a lone surrogate in a text", "context.t[0].u", { t: [{ u: "a\ud83d" }] }],
   ["a lone surrogate in a key", 'context.o["\\ude00b"]', { o: { "\ude00b": 1 } }],
@@ -182,14 +187,31 @@ export const json = ({ property, test }: Subject): void => {
 
     test("doubles are kept exactly", () =>
       Effect.gen(function* () {
-        const numbers = [0.1, 1e-7, 5e-324, 1.7976931348623157e308, 1e21, 123456.78901234567, -1.5, 1790000060.1234567]
-        for (const read of yield* carry({ numbers })) deepStrictEqual(read, { numbers })
+        const small = [0.1, 1e-7, 5e-324, 123456.78901234567, -1.5, 1790000060.1234567, 1.0, 0, -0]
+        const large = [2 ** 53, 2 ** 53 + 2, -(2 ** 60), 1764457200123 * 1e6, 1e21, 1.7976931348623157e308]
+        for (const read of yield* carry({ small, large })) deepStrictEqual(read, { small, large })
       }))
 
-    test("negative zero is zero, a float without a fraction an integer", () =>
+    test("a double and a bigint of the same value are told apart", () =>
       Effect.gen(function* () {
-        for (const read of yield* carry({ zero: -0, one: 1.0, list: [-0] })) {
-          deepStrictEqual(read, { zero: 0, one: 1, list: [0] })
+        const data = { double: 2 ** 60, bigint: 2n ** 60n, list: [2 ** 53, 2n ** 53n, -(2 ** 63), -(2n ** 63n)] }
+        for (const read of yield* carry(data)) deepStrictEqual(read, data)
+      }))
+
+    test("what a commit answers is what is stored", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const contexts: ReadonlyArray<JsonObject> = [
+          { zero: -0, list: [-0], large: 2 ** 60, big: 2n ** 60n },
+          { counter: 5n, edge: [2n ** 53n - 1n, 2n ** 53n] },
+          { none: {}, text: "\u00f1" }
+        ]
+        for (const [i, context] of contexts.entries()) {
+          const { execution } = yield* store.commit(
+            order(`o${i}`, { context, deferred: [{ ...emit("e").event, data: context }] })
+          )
+          deepStrictEqual(execution, yield* loaded(`o${i}`))
+          deepStrictEqual(yield* store.save(execution), yield* loaded(`o${i}`))
         }
       }))
 
@@ -257,6 +279,16 @@ export const json = ({ property, test }: Subject): void => {
         const again = yield* store.save(yield* loaded("a"))
         expect(Object.keys(again.children).toSorted()).toEqual(names.toSorted())
       }))
+
+    property(
+      "any double and any bigint come back as they were, at every place",
+      FastCheck.record({ numbers: FastCheck.array(Generators.number, { minLength: 20, maxLength: 40 }) }),
+      10,
+      (data) =>
+        Effect.gen(function* () {
+          for (const read of yield* carry(data)) deepStrictEqual(read, data)
+        })
+    )
 
     property("random data comes back as it was, at every place", Generators.jsonObject, 15, (data) =>
       Effect.gen(function* () {

@@ -1,0 +1,217 @@
+import * as Either from "effect/Either"
+import { isPlainNumber, isTooLong, maxDigits, numberText } from "./number.js"
+
+// harel's reader stops at 200 levels, SQLite's JSON functions at 1,000; an execution's context lies two levels down in its row.
+const maxDepth = 190
+
+/** The part of a value that JSON cannot carry, and why. */
+export interface Unserializable {
+  readonly path: string
+  readonly problem: string
+}
+
+/** The JSON text of a value, and whether it reads back as the value: a `bigint` that a double can hold comes back as a number. */
+export interface Written {
+  readonly text: string
+  readonly readsBack: boolean
+}
+
+/** The path of a part: `a.b[2]["not a name"]`. */
+export const at = (path: string, key: string | number): string => {
+  if (typeof key === "number") return `${path}[${key}]`
+  if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`
+  return path === "" ? key : `${path}.${key}`
+}
+
+const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function"
+
+const hasSymbols = (value: object): boolean => Object.getOwnPropertySymbols(value).length > 0
+
+/** What a quick look at a value saw. */
+interface Look {
+  /** Whether there are numbers that {@link write} must write. */
+  numbers: boolean
+  /** Whether all of it reads back as it is. */
+  readsBack: boolean
+}
+
+/**
+ * Whether JSON carries the value as it is, except for lone surrogates; false also where only a closer look could tell. The whole of an execution
+ * goes through this at each commit.
+ */
+const isPlain = (u: unknown, depth: number, look: Look): boolean => {
+  switch (typeof u) {
+    case "boolean":
+    case "string":
+      return true
+    case "number":
+      if (isPlainNumber(u)) return true
+      look.numbers = true
+      return Number.isFinite(u)
+    case "bigint":
+      look.numbers = true
+      if (Number.isSafeInteger(Number(u))) look.readsBack = false
+      return !isTooLong(u)
+    case "object":
+      if (u === null) return true
+      if (depth === maxDepth || hasToJSON(u)) return false
+      return Array.isArray(u) ? isPlainArray(u, depth, look) : isPlainObject(u, depth, look)
+    default:
+      return false
+  }
+}
+
+const isPlainArray = (values: ReadonlyArray<unknown>, depth: number, look: Look): boolean => {
+  if (Object.getPrototypeOf(values) !== Array.prototype) return false
+  if (Object.keys(values).length !== values.length || hasSymbols(values)) return false
+  for (let i = 0; i < values.length; i++) if (!isPlain(values[i], depth + 1, look)) return false
+  return true
+}
+
+const isRecord = (u: object): u is { readonly [key: string]: unknown } => {
+  const prototype: unknown = Object.getPrototypeOf(u)
+  return prototype === Object.prototype || prototype === null
+}
+
+const isPlainObject = (record: object, depth: number, look: Look): boolean => {
+  if (!isRecord(record) || hasSymbols(record)) return false
+  // twice as fast as over a list of the members
+  for (const key in record) {
+    const member = record[key]
+    if (member !== undefined && !isPlain(member, depth + 1, look)) return false
+  }
+  return true
+}
+
+// So begins what JSON.stringify writes for a lone surrogate; a text that only looks so is found out by the closer look.
+const surrogate = "\\ud"
+
+/**
+ * The JSON text of a value, or the first part of it that JSON cannot carry. Unlike `JSON.stringify` it changes nothing silently: what
+ * would be dropped, coerced or turned into null is refused. A key whose value is `undefined` counts as absent.
+ *
+ * A double beyond 2^53 is written with an exponent or a fraction, by which readers tell it from an integer, and so is negative zero.
+ */
+export const stringify = (value: unknown, path = ""): Either.Either<Written, Unserializable> => {
+  const look: Look = { numbers: false, readsBack: true }
+  if (isPlain(value, 0, look)) {
+    const text = look.numbers ? write(value) : JSON.stringify(value)
+    if (!text.includes(surrogate)) return Either.right({ text, readsBack: look.readsBack })
+  }
+  const examination = new Examination()
+  const found = examination.of(value)
+  return found === undefined
+    ? Either.right({ text: write(value), readsBack: examination.readsBack })
+    : Either.left({ path: found.keys.reduceRight(at, path), problem: found.problem })
+}
+
+/** What was found, and the way to it from the leaf up: a path is put together only where there is something to report. */
+interface Found {
+  readonly keys: Array<string | number>
+  readonly problem: string
+}
+
+const found = (problem: string): Found => ({ keys: [], problem })
+
+/** A look at every part of a value, which finds the first that is in the way. */
+class Examination {
+  readonly #ancestors = new Set<object>()
+  readsBack = true
+
+  of(u: unknown): Found | undefined {
+    switch (typeof u) {
+      case "boolean":
+        return undefined
+      case "string":
+        return u.isWellFormed() ? undefined : found("a string with a lone surrogate is not Unicode")
+      case "number":
+        return Number.isFinite(u) ? undefined : found(`${u} is not a JSON number`)
+      case "bigint":
+        if (isTooLong(u)) return found(`an integer of more than ${maxDigits} digits, which Python does not read`)
+        if (Number.isSafeInteger(Number(u))) this.readsBack = false
+        return undefined
+      case "object":
+        return u === null ? undefined : this.#parts(u)
+      case "undefined":
+        return found("JSON cannot carry undefined")
+      default:
+        return found(`JSON cannot carry a ${typeof u}`)
+    }
+  }
+
+  #parts(whole: object): Found | undefined {
+    if (this.#ancestors.has(whole)) return found("JSON cannot carry a cycle")
+    if (this.#ancestors.size === maxDepth) return found(`more than ${maxDepth} levels deep`)
+    this.#ancestors.add(whole)
+    const problem = Array.isArray(whole) ? this.#array(whole) : this.#object(whole)
+    this.#ancestors.delete(whole)
+    return problem
+  }
+
+  #within(key: string | number, part: unknown): Found | undefined {
+    const problem = this.of(part)
+    problem?.keys.push(key)
+    return problem
+  }
+
+  #array(values: ReadonlyArray<unknown>): Found | undefined {
+    // the prototype of arrays is one itself, also where it is another realm's
+    if (!Array.isArray(Object.getPrototypeOf(values))) {
+      return found(`JSON cannot carry ${describe(values)}; convert it to a plain array first`)
+    }
+    if (hasToJSON(values)) return found("an array with a toJSON method is not plain data; convert it first")
+    for (let i = 0; i < values.length; i++) {
+      const problem = this.#within(i, values[i])
+      if (problem !== undefined) return problem
+    }
+    const members: ReadonlyArray<readonly [string, unknown]> = Object.entries(values)
+    const beside = members.find(([, member], i) => i >= values.length && member !== undefined)
+    if (beside !== undefined)
+      return { keys: [beside[0]], problem: "JSON carries an array's elements, not its other keys" }
+    return hasSymbols(values) ? found("JSON cannot carry a key that is a symbol") : undefined
+  }
+
+  #object(record: object): Found | undefined {
+    const prototype: unknown = Object.getPrototypeOf(record)
+    if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
+      return found(`JSON cannot carry ${describe(record)}; convert it to a plain object first`)
+    }
+    if (hasToJSON(record)) return found("an object with a toJSON method is not plain data; convert it first")
+    if (hasSymbols(record)) return found("JSON cannot carry a key that is a symbol")
+    for (const [key, member] of Object.entries(record)) {
+      if (member === undefined) continue
+      if (!key.isWellFormed()) return { keys: [key], problem: "a key with a lone surrogate is not Unicode" }
+      const problem = this.#within(key, member)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+}
+
+/** `JSON.stringify` of what JSON carries, with the digits of a `bigint` and with doubles that read back as such. */
+const write = (u: unknown): string => {
+  if (typeof u === "number") return numberText(u)
+  if (typeof u === "bigint") return String(u)
+  if (typeof u !== "object" || u === null) return JSON.stringify(u)
+  return Array.isArray(u) ? writeArray(u) : writeObject(u)
+}
+
+const writeArray = (values: ReadonlyArray<unknown>): string => {
+  let text = ""
+  for (let i = 0; i < values.length; i++) text += (i === 0 ? "" : ",") + write(values[i])
+  return `[${text}]`
+}
+
+const writeObject = (record: object): string => {
+  let text = ""
+  for (const [key, member] of Object.entries(record)) {
+    if (member === undefined) continue
+    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${write(member)}`
+  }
+  return `{${text}}`
+}
+
+const describe = (value: object): string => {
+  const name: unknown = value.constructor?.name
+  return typeof name === "string" && name !== "" ? `an instance of ${name}` : "this object"
+}

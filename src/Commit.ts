@@ -30,7 +30,7 @@ export interface Emit extends Schema.Schema.Type<typeof Emit> {}
 export const Emit = Schema.Struct({
   targetId: Schema.NullOr(Schema.String),
   event: Event,
-  dueAt: Schema.optionalWith(Schema.Finite, { exact: true })
+  dueAt: Schema.optional(Schema.Finite)
 }).annotations({ identifier: "Emit" })
 
 /**
@@ -105,7 +105,7 @@ export const TraceStep = Schema.Struct({
   actions: Schema.Array(Schema.String),
   contextOut: JsonObject,
   timestamp: Schema.Finite,
-  assigned: Schema.optionalWith(JsonObject, { exact: true }),
+  assigned: Schema.optional(JsonObject),
   extra: JsonObject
 }).annotations({ identifier: "TraceStep" })
 
@@ -139,15 +139,17 @@ export interface TraceEntry extends TraceStep {
  * @category constructors
  */
 export const traceStep = (
-  options: Pick<TraceStep, "eventKind" | "timestamp"> & { readonly [K in keyof TraceStep]?: TraceStep[K] }
+  options: Pick<TraceStep, "eventKind" | "timestamp"> & { readonly [K in keyof TraceStep]?: TraceStep[K] | undefined }
 ): TraceStep => ({
-  eventData: {},
-  fromPath: null,
-  toPath: null,
-  actions: [],
-  contextOut: {},
-  extra: {},
-  ...options
+  eventKind: options.eventKind,
+  eventData: options.eventData ?? {},
+  fromPath: options.fromPath ?? null,
+  toPath: options.toPath ?? null,
+  actions: options.actions ?? [],
+  contextOut: options.contextOut ?? {},
+  timestamp: options.timestamp,
+  assigned: options.assigned,
+  extra: options.extra ?? {}
 })
 
 /**
@@ -298,13 +300,13 @@ export interface Commit extends Schema.Schema.Type<typeof Commit> {}
  * @category schemas
  */
 export const Commit = Schema.Struct({
-  emits: Schema.optionalWith(Schema.Array(Emit), { exact: true }),
-  processed: Schema.optionalWith(Schema.String, { exact: true }),
-  timers: Schema.optionalWith(Schema.Array(TimerOp), { exact: true }),
-  spawns: Schema.optionalWith(Schema.Array(Spawn), { exact: true }),
-  trace: Schema.optionalWith(TraceStep, { exact: true }),
-  ack: Schema.optionalWith(WorkItem, { exact: true }),
-  origin: Schema.optionalWith(Origin, { exact: true })
+  emits: Schema.optional(Schema.Array(Emit)),
+  processed: Schema.optional(Schema.String),
+  timers: Schema.optional(Schema.Array(TimerOp)),
+  spawns: Schema.optional(Schema.Array(Spawn)),
+  trace: Schema.optional(TraceStep),
+  ack: Schema.optional(WorkItem),
+  origin: Schema.optional(Origin)
 }).annotations({ identifier: "Commit" })
 
 /**

@@ -38,8 +38,8 @@ export interface Report {
  * @category models
  */
 export interface CancelOptions {
-  readonly reason?: JsonObject
-  readonly children?: "terminate" | "cancel"
+  readonly reason?: JsonObject | undefined
+  readonly children?: "terminate" | "cancel" | undefined
 }
 
 /**
@@ -50,8 +50,8 @@ export interface CancelOptions {
  * @category models
  */
 export interface RedriveOptions {
-  readonly activePath?: string
-  readonly event?: Event
+  readonly activePath?: string | undefined
+  readonly event?: Event | undefined
 }
 
 /**
@@ -61,7 +61,7 @@ export interface RedriveOptions {
  * @category models
  */
 export interface PurgeOptions {
-  readonly failed?: boolean
+  readonly failed?: boolean | undefined
 }
 
 /**
@@ -146,7 +146,7 @@ export const Control: Context.Tag<Control, Control> = Context.GenericTag<Control
  * @category models
  */
 export interface Options {
-  readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict>
+  readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict> | undefined
 }
 
 /**

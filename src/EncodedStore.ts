@@ -62,7 +62,10 @@ export interface EncodedDelayed extends EncodedEmit {
  * @since 0.1.0
  * @category encoded
  */
-export interface EncodedRenewal extends Required<Renewal> {
+export interface EncodedRenewal extends Pick<Renewal, "pool" | "holder" | "ttl"> {
+  readonly evict: NonNullable<Renewal["evict"]>
+  readonly release: NonNullable<Renewal["release"]>
+  readonly claim: NonNullable<Renewal["claim"]>
   readonly beat: string
   readonly renewedAt: number
 }

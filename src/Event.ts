@@ -78,10 +78,10 @@ export const WellKnownKind = {
 export const make = (options: {
   readonly id: string
   readonly kind: string
-  readonly data?: JsonObject
-  readonly createdTime?: string | null
-  readonly receivedTime?: string | null
-  readonly extra?: JsonObject
+  readonly data?: JsonObject | undefined
+  readonly createdTime?: string | null | undefined
+  readonly receivedTime?: string | null | undefined
+  readonly extra?: JsonObject | undefined
 }): Event => ({
   id: options.id,
   kind: options.kind,
@@ -98,7 +98,7 @@ export const make = (options: {
  * @category constructors
  */
 export const start = (executionId: string, data?: JsonObject): Event =>
-  make({ id: `start:${executionId}`, kind: WellKnownKind.Start, ...(data === undefined ? undefined : { data }) })
+  make({ id: `start:${executionId}`, kind: WellKnownKind.Start, data })
 
 /**
  * The id of the event that a timer fires: `timeout:<execution>:<path>:<fire_at>`, the number as Python prints a float, so that two

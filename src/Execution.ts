@@ -135,33 +135,33 @@ export const ExecutionFromText: Schema.Schema<Execution, string> = schemaFromCod
  */
 export const make = (
   options: { readonly id: string; readonly definitionId: string } & {
-    readonly [K in Exclude<keyof Execution, "id" | "definitionId" | "version">]?: Execution[K]
+    readonly [K in Exclude<keyof Execution, "id" | "definitionId" | "version">]?: Execution[K] | undefined
   }
-): Execution => ({ ...defaults, ...options, version: 0 })
-
-const defaults: Omit<Execution, "id" | "definitionId"> = {
-  definitionFqn: null,
-  rootPath: "",
-  status: "PENDING",
-  outcome: null,
-  error: null,
-  activePath: null,
-  history: {},
-  context: {},
-  processedEvents: 0,
+): Execution => ({
+  id: options.id,
+  definitionId: options.definitionId,
+  definitionFqn: options.definitionFqn ?? null,
+  rootPath: options.rootPath ?? "",
+  status: options.status ?? "PENDING",
+  outcome: options.outcome ?? null,
+  error: options.error ?? null,
+  activePath: options.activePath ?? null,
+  history: options.history ?? {},
+  context: options.context ?? {},
+  processedEvents: options.processedEvents ?? 0,
   version: 0,
-  priority: 0,
-  parentId: null,
-  childId: null,
-  deferred: [],
-  children: {},
-  invokeSeq: {},
-  createdAt: null,
-  updatedAt: null,
-  finishedAt: null,
-  expiresAt: null,
-  extra: {}
-}
+  priority: options.priority ?? 0,
+  parentId: options.parentId ?? null,
+  childId: options.childId ?? null,
+  deferred: options.deferred ?? [],
+  children: options.children ?? {},
+  invokeSeq: options.invokeSeq ?? {},
+  createdAt: options.createdAt ?? null,
+  updatedAt: options.updatedAt ?? null,
+  finishedAt: options.finishedAt ?? null,
+  expiresAt: options.expiresAt ?? null,
+  extra: options.extra ?? {}
+})
 
 /**
  * Whether nothing further will happen by itself: `DONE`, `CANCELLED` or `FAILED`.

@@ -17,6 +17,7 @@ import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
 import { ExecutionStore, type Stats } from "./ExecutionStore.js"
 import * as policy from "./internal/processor/failurePolicy.js"
+import * as processor from "./internal/processor/processor.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
@@ -154,7 +155,7 @@ export interface ExecutionRuntime {
   readonly process: (
     executionId: string,
     event: Event.Event,
-    options?: { readonly ack?: WorkItem }
+    options?: { readonly ack?: WorkItem | undefined }
   ) => Effect.Effect<Processor.Processed, TransitionFailed | Processor.ProcessError>
 
   /**
@@ -217,15 +218,17 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
 export interface Options<D, EC = never, RC = never, ED = never, RD = never>
   extends Processor.Options<D>,
     Omit<QueueWorker.Options, "shards"> {
-  readonly child?: SpawnRelay.MakeChild<EC, RC>
-  readonly deliverExternal?: (entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>
-  readonly unknownTarget?: OutboxRelay.UnknownTarget
-  readonly timerInterval?: Duration.DurationInput
-  readonly leases?: boolean | Shards.Options
-  readonly retention?: Retention.Options
-  readonly commitsBuffer?: number
-  readonly stallAfter?: Duration.DurationInput
-  readonly statsInterval?: Duration.DurationInput
+  readonly child?: SpawnRelay.MakeChild<EC, RC> | undefined
+  readonly deliverExternal?:
+    | ((entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>)
+    | undefined
+  readonly unknownTarget?: OutboxRelay.UnknownTarget | undefined
+  readonly timerInterval?: Duration.DurationInput | undefined
+  readonly leases?: boolean | Shards.Options | undefined
+  readonly retention?: Retention.Options | undefined
+  readonly commitsBuffer?: number | undefined
+  readonly stallAfter?: Duration.DurationInput | undefined
+  readonly statsInterval?: Duration.DurationInput | undefined
 }
 
 /**
@@ -259,14 +262,12 @@ const run = <E, R, EC, RC, ED, RD>(
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     const { store } = watched
-    const { leases = false, onFailure, retention, ...settings } = options
+    const { leases = false, retention } = options
     const pollInterval = options.pollInterval ?? "1 second"
     const timerInterval = options.timerInterval ?? "5 seconds"
-    const { process } = yield* Processor.make({
-      ...settings,
-      // The policy is for the failures as they are.
-      definitions: withTypedFailures(policy.withPolicies(options.definitions, onFailure))
-    })
+    // The policy is for the failures as they are, before they are wrapped.
+    const transitions = withTypedFailures(policy.withPolicies(options.definitions, options.onFailure))
+    const { process } = yield* processor.make(transitions, options.conflictRetry)
 
     const deliver = (
       entry: OutboxEntry,
@@ -283,7 +284,7 @@ const run = <E, R, EC, RC, ED, RD>(
     const retained = retention === undefined ? undefined : yield* Retention.make(retention)
     yield* Telemetry.make({ interval: options.statsInterval ?? "15 seconds" })
     const shards = leases === false ? undefined : yield* Shards.make(leases === true ? {} : leases)
-    const common = { ...options, ...(shards === undefined ? undefined : { shards }) }
+    const common = { ...options, shards }
 
     // All stop at the same time, each in its own order.
     const [outbox, spawns, timers] = yield* Effect.parallelFinalizers(
@@ -324,9 +325,7 @@ const run = <E, R, EC, RC, ED, RD>(
       stallAfter: options.stallAfter ?? "30 seconds",
       awaitFatal
     })
-    const control = yield* Control.make(
-      options.conflictRetry === undefined ? {} : { conflictRetry: options.conflictRetry }
-    )
+    const control = yield* Control.make({ conflictRetry: options.conflictRetry })
 
     const create = (execution: Execution, commit?: Commit) =>
       store

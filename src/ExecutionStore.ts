@@ -42,12 +42,12 @@ import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
  * @category models
  */
 export interface ListQuery {
-  readonly definitionId?: string
-  readonly status?: ReadonlyArray<Status>
-  readonly rootsOnly?: boolean
-  readonly parentId?: string
-  readonly limit?: number
-  readonly cursor?: string
+  readonly definitionId?: string | undefined
+  readonly status?: ReadonlyArray<Status> | undefined
+  readonly rootsOnly?: boolean | undefined
+  readonly parentId?: string | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
 }
 
 /**
@@ -57,8 +57,8 @@ export interface ListQuery {
  * @category models
  */
 export interface PendingQuery {
-  readonly after?: number
-  readonly limit?: number
+  readonly after?: number | undefined
+  readonly limit?: number | undefined
 }
 
 /**
@@ -83,8 +83,8 @@ export interface Pending<A> {
  * @category models
  */
 export interface DueQuery {
-  readonly after?: Timer
-  readonly limit?: number
+  readonly after?: Timer | undefined
+  readonly limit?: number | undefined
 }
 
 /**
@@ -111,10 +111,10 @@ export interface DueTimers {
  * @category models
  */
 export interface DeadLetterQuery {
-  readonly kind?: Kind
-  readonly executionId?: string
-  readonly after?: number
-  readonly limit?: number
+  readonly kind?: Kind | undefined
+  readonly executionId?: string | undefined
+  readonly after?: number | undefined
+  readonly limit?: number | undefined
 }
 
 /**
@@ -444,7 +444,7 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
  * @category models
  */
 export interface Options {
-  readonly maxIdBytes?: number
+  readonly maxIdBytes?: number | undefined
 }
 
 /**

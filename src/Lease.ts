@@ -75,7 +75,7 @@ export interface Renewal {
   readonly pool: string
   readonly holder: string
   readonly ttl: number
-  readonly evict?: ReadonlyArray<Pick<Member, "holder" | "beat">>
-  readonly release?: ReadonlyArray<Pick<Lease, "name" | "fence">>
-  readonly claim?: ReadonlyArray<string>
+  readonly evict?: ReadonlyArray<Pick<Member, "holder" | "beat">> | undefined
+  readonly release?: ReadonlyArray<Pick<Lease, "name" | "fence">> | undefined
+  readonly claim?: ReadonlyArray<string> | undefined
 }

@@ -45,13 +45,13 @@ export interface Options extends SqlDriver.Options {
   readonly url: string
   readonly authToken?: Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown> | undefined
   readonly syncUrl?: string | undefined
-  readonly syncInterval?: Duration.DurationInput
-  readonly readFrom?: "primary" | "replica"
-  readonly durability?: "full" | "normal"
-  readonly busyTimeout?: Duration.DurationInput
-  readonly timeout?: Duration.DurationInput
-  readonly concurrency?: number
-  readonly groupCommit?: boolean
+  readonly syncInterval?: Duration.DurationInput | undefined
+  readonly readFrom?: "primary" | "replica" | undefined
+  readonly durability?: "full" | "normal" | undefined
+  readonly busyTimeout?: Duration.DurationInput | undefined
+  readonly timeout?: Duration.DurationInput | undefined
+  readonly concurrency?: number | undefined
+  readonly groupCommit?: boolean | undefined
 }
 
 /**
@@ -111,7 +111,7 @@ const named =
   (error: StoreError): StoreError => {
     if (error._tag !== "StoreRejected" || error.path !== undefined) return error
     const { cause, detail, operation, reason } = error
-    return new StoreRejected({ operation, reason, path, detail, ...(cause === undefined ? {} : { cause }) })
+    return new StoreRejected({ operation, reason, path, detail, cause })
   }
 
 /**

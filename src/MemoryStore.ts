@@ -20,7 +20,7 @@ import { StoreRejected } from "./StoreError.js"
  * @category models
  */
 export interface Options extends ExecutionStore.Options {
-  readonly traceMax?: number
+  readonly traceMax?: number | undefined
 }
 
 /**

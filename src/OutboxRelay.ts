@@ -40,7 +40,7 @@ import {
  */
 export interface Options<E = never, R = never> extends WorkerOptions {
   readonly deliver: (entry: OutboxEntry, delivery: Delivery) => Effect.Effect<Delivered, E, R>
-  readonly unknownTarget?: UnknownTarget
+  readonly unknownTarget?: UnknownTarget | undefined
 }
 
 /**

@@ -154,8 +154,8 @@ export type OnFailure<E = never, R = never> =
 export interface TypedTransition<A, I extends object, RS = never, E = never, R = never, RP = never> {
   readonly context: Schema.Schema<A, I, RS>
   readonly transition: Transition<E, R, A>
-  readonly onExcessProperty?: "preserve" | "ignore" | "error"
-  readonly onFailure?: OnFailure<E, RP>
+  readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
+  readonly onFailure?: OnFailure<E, RP> | undefined
 }
 
 /**
@@ -165,9 +165,9 @@ export interface TypedTransition<A, I extends object, RS = never, E = never, R =
  * @category models
  */
 export interface PlainTransition<E = never, R = never, RP = never> {
-  readonly context?: never
+  readonly context?: undefined
   readonly transition: Transition<E, R>
-  readonly onFailure?: OnFailure<E, RP>
+  readonly onFailure?: OnFailure<E, RP> | undefined
 }
 
 /**
@@ -225,7 +225,7 @@ export interface Processor<E = never> {
   readonly process: (
     executionId: string,
     event: Event,
-    options?: { readonly ack?: WorkItem }
+    options?: { readonly ack?: WorkItem | undefined }
   ) => Effect.Effect<Processed, E | ProcessError>
 }
 
@@ -240,8 +240,8 @@ export interface Processor<E = never> {
  */
 export interface Options<D, RP = never> {
   readonly definitions: D
-  readonly onFailure?: OnFailure<Definitions.Error<D>, RP>
-  readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict>
+  readonly onFailure?: OnFailure<Definitions.Error<D>, RP> | undefined
+  readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict> | undefined
 }
 
 /**
@@ -251,8 +251,8 @@ export interface Options<D, RP = never> {
  * @category models
  */
 export interface ContextOptions<A, I extends object, RS> {
-  readonly context?: Schema.Schema<A, I, RS>
-  readonly onExcessProperty?: "preserve" | "ignore" | "error"
+  readonly context?: Schema.Schema<A, I, RS> | undefined
+  readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
 }
 
 /**
@@ -266,7 +266,7 @@ export function make<D extends Definitions<A>, RP = never, A = JsonObject, I ext
 ): Effect.Effect<Processor<Definitions.Error<D>>, never, ExecutionStore | Definitions.Context<D> | RS | RP>
 export function make<A, I extends object, E, R>(
   options:
-    | (Options<{ readonly [definitionId: string]: Transition<E, R> }, R> & { readonly context?: never })
+    | (Options<{ readonly [definitionId: string]: Transition<E, R> }, R> & { readonly context?: undefined })
     | (Options<{ readonly [definitionId: string]: Transition<E, R, A> }, R> &
         ContextOptions<A, I, R> & { readonly context: Schema.Schema<A, I, R> })
 ): Effect.Effect<Processor<E>, never, ExecutionStore | R> {

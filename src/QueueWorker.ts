@@ -29,13 +29,13 @@ import type { StoreError } from "./StoreError.js"
  * @category models
  */
 export interface Options {
-  readonly concurrency?: number
-  readonly pageSize?: number
-  readonly pollInterval?: Duration.DurationInput
-  readonly retry?: Schedule.Schedule<unknown, Omit<Failure, "retryAt">>
-  readonly maxAttempts?: number
-  readonly shards?: Pick<Shards, "owns" | "onChange">
-  readonly shutdownTimeout?: Duration.DurationInput
+  readonly concurrency?: number | undefined
+  readonly pageSize?: number | undefined
+  readonly pollInterval?: Duration.DurationInput | undefined
+  readonly retry?: Schedule.Schedule<unknown, Omit<Failure, "retryAt">> | undefined
+  readonly maxAttempts?: number | undefined
+  readonly shards?: Pick<Shards, "owns" | "onChange"> | undefined
+  readonly shutdownTimeout?: Duration.DurationInput | undefined
 }
 
 /**

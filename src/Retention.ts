@@ -33,13 +33,13 @@ import type { StoreError } from "./StoreError.js"
  * @category models
  */
 export interface Options {
-  readonly processed?: Duration.DurationInput
-  readonly finished?: Duration.DurationInput
-  readonly failed?: boolean
-  readonly definitionId?: string
-  readonly interval?: Duration.DurationInput
-  readonly batchSize?: number
-  readonly pause?: Duration.DurationInput
+  readonly processed?: Duration.DurationInput | undefined
+  readonly finished?: Duration.DurationInput | undefined
+  readonly failed?: boolean | undefined
+  readonly definitionId?: string | undefined
+  readonly interval?: Duration.DurationInput | undefined
+  readonly batchSize?: number | undefined
+  readonly pause?: Duration.DurationInput | undefined
 }
 
 /**

@@ -11,6 +11,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
  * @since 0.1.0
@@ -25,6 +26,15 @@ export const TypeId: unique symbol = Symbol.for("holdfast/RqliteError")
 export type TypeId = typeof TypeId
 
 const at = (node: string | undefined): string => (node === undefined ? "" : ` at ${node}`)
+
+const rqliteUnavailableFields = {
+  operation: Schema.String,
+  reason: Schema.Literal("no-leader", "connection", "timeout", "busy", "stale", "answer"),
+  outcome: Schema.Literal("not-applied", "unknown"),
+  node: Schema.optional(Schema.String),
+  detail: Schema.String,
+  cause: Schema.optional(Schema.Defect)
+}
 
 /**
  * The cluster cannot answer now and may later.
@@ -41,15 +51,12 @@ const at = (node: string | undefined): string => (node === undefined ? "" : ` at
  */
 export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("holdfast/RqliteError/RqliteUnavailable")(
   "RqliteUnavailable",
-  {
-    operation: Schema.String,
-    reason: Schema.Literal("no-leader", "connection", "timeout", "busy", "stale", "answer"),
-    outcome: Schema.Literal("not-applied", "unknown"),
-    node: Schema.optional(Schema.String),
-    detail: Schema.String,
-    cause: Schema.optional(Schema.Defect)
-  }
+  rqliteUnavailableFields
 ) {
+  constructor(props: Schema.Struct.Constructor<typeof rqliteUnavailableFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 
@@ -58,6 +65,15 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
     const outcome = this.outcome === "unknown" ? " (whether it was applied is not known)" : ""
     return `rqlite ${this.operation} is not possible now${at(this.node)}: ${this.detail}${outcome}`
   }
+}
+
+const rqliteRejectedFields = {
+  operation: Schema.String,
+  reason: Schema.Literal("invalid-input", "auth", "tls", "endpoint", "request"),
+  path: Schema.optional(Schema.String),
+  node: Schema.optional(Schema.String),
+  detail: Schema.String,
+  cause: Schema.optional(Schema.Defect)
 }
 
 /**
@@ -77,15 +93,12 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
  */
 export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast/RqliteError/RqliteRejected")(
   "RqliteRejected",
-  {
-    operation: Schema.String,
-    reason: Schema.Literal("invalid-input", "auth", "tls", "endpoint", "request"),
-    path: Schema.optional(Schema.String),
-    node: Schema.optional(Schema.String),
-    detail: Schema.String,
-    cause: Schema.optional(Schema.Defect)
-  }
+  rqliteRejectedFields
 ) {
+  constructor(props: Schema.Struct.Constructor<typeof rqliteRejectedFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 
@@ -97,6 +110,15 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
     const path = this.path === undefined ? "" : `${this.path}: `
     return `rqlite ${this.operation} was refused${at(this.node)}: ${path}${this.detail}`
   }
+}
+
+const rqliteStatementErrorFields = {
+  operation: Schema.String,
+  reason: Schema.Literal("constraint", "disk-full", "read-only", "busy", "sql"),
+  index: Schema.optional(Schema.Number),
+  sql: Schema.optional(Schema.String),
+  node: Schema.optional(Schema.String),
+  detail: Schema.String
 }
 
 /**
@@ -111,14 +133,11 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
  */
 export class RqliteStatementError extends Schema.TaggedError<RqliteStatementError>(
   "holdfast/RqliteError/RqliteStatementError"
-)("RqliteStatementError", {
-  operation: Schema.String,
-  reason: Schema.Literal("constraint", "disk-full", "read-only", "busy", "sql"),
-  index: Schema.optional(Schema.Number),
-  sql: Schema.optional(Schema.String),
-  node: Schema.optional(Schema.String),
-  detail: Schema.String
-}) {
+)("RqliteStatementError", rqliteStatementErrorFields) {
+  constructor(props: Schema.Struct.Constructor<typeof rqliteStatementErrorFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 

@@ -39,10 +39,10 @@ import type { StoreError } from "./StoreError.js"
  * @category models
  */
 export interface StoreOptions extends SqlDriver.Options {
-  readonly level?: "linearizable" | "strong" | "weak" | "none"
-  readonly connectRetries?: number
-  readonly retryDelay?: Duration.DurationInput
-  readonly groupCommit?: boolean
+  readonly level?: "linearizable" | "strong" | "weak" | "none" | undefined
+  readonly connectRetries?: number | undefined
+  readonly retryDelay?: Duration.DurationInput | undefined
+  readonly groupCommit?: boolean | undefined
 }
 
 /**

@@ -30,10 +30,10 @@ import type { StoreError, StoreRejected } from "./StoreError.js"
  * @category models
  */
 export interface Options {
-  readonly count?: number
-  readonly ttl?: Duration.DurationInput
-  readonly handover?: Duration.DurationInput
-  readonly holder?: string
+  readonly count?: number | undefined
+  readonly ttl?: Duration.DurationInput | undefined
+  readonly handover?: Duration.DurationInput | undefined
+  readonly holder?: string | undefined
 }
 
 /**

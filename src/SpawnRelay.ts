@@ -74,7 +74,7 @@ export type MakeChild<E = never, R = never> = (
  * @category models
  */
 export interface Options<E = never, R = never> extends WorkerOptions {
-  readonly child?: MakeChild<E, R>
+  readonly child?: MakeChild<E, R> | undefined
 }
 
 /**

@@ -50,7 +50,7 @@ export interface StatementResult {
  */
 export interface Call {
   readonly operation: string
-  readonly executionId?: string
+  readonly executionId?: string | undefined
 }
 
 /**
@@ -66,7 +66,7 @@ export interface Call {
  * @category models
  */
 export interface SqlDriver {
-  readonly embedded?: boolean
+  readonly embedded?: boolean | undefined
   readonly transaction: (
     call: Call,
     statements: ReadonlyArray<Statement>
@@ -91,10 +91,10 @@ export interface SqlDriver {
  * @category models
  */
 export interface Options extends ExecutionStore.Options {
-  readonly prefix?: string
-  readonly traceMax?: number
-  readonly createSchema?: boolean
-  readonly resolveTimeout?: Duration.DurationInput
+  readonly prefix?: string | undefined
+  readonly traceMax?: number | undefined
+  readonly createSchema?: boolean | undefined
+  readonly resolveTimeout?: Duration.DurationInput | undefined
 }
 
 /**

@@ -27,8 +27,8 @@ import type { StoreError } from "./StoreError.js"
  * @category models
  */
 export interface Options extends SqlDriver.Options {
-  readonly busyTimeout?: Duration.DurationInput
-  readonly groupCommit?: boolean
+  readonly busyTimeout?: Duration.DurationInput | undefined
+  readonly groupCommit?: boolean | undefined
 }
 
 /**

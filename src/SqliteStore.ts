@@ -29,9 +29,9 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
  */
 export interface Options extends SqlDriver.Options {
   readonly filename: string
-  readonly durability?: "full" | "normal"
-  readonly busyTimeout?: Duration.DurationInput
-  readonly groupCommit?: boolean
+  readonly durability?: "full" | "normal" | undefined
+  readonly busyTimeout?: Duration.DurationInput | undefined
+  readonly groupCommit?: boolean | undefined
 }
 
 // What is wrong with a file is told with its name.
@@ -40,7 +40,7 @@ const named =
   (error: StoreError): StoreError => {
     if (error._tag !== "StoreRejected" || error.path !== undefined) return error
     const { cause, detail, operation, reason } = error
-    return new StoreRejected({ operation, reason, path, detail, ...(cause === undefined ? {} : { cause }) })
+    return new StoreRejected({ operation, reason, path, detail, cause })
   }
 
 /**

@@ -38,7 +38,7 @@ export type TypeId = typeof TypeId
  */
 export interface Step<out Context = JsonObject> {
   readonly execution: WithContext<Context>
-  readonly commit?: Writes
+  readonly commit?: Writes | undefined
 }
 
 /**
@@ -48,7 +48,7 @@ export interface Step<out Context = JsonObject> {
  * @category models
  */
 export interface Writes extends Omit<Commit, "processed" | "ack" | "cause" | "trace"> {
-  readonly trace?: Trace
+  readonly trace?: Trace | undefined
 }
 
 /**
@@ -57,7 +57,7 @@ export interface Writes extends Omit<Commit, "processed" | "ack" | "cause" | "tr
  * @since 0.1.0
  * @category models
  */
-export type Trace = { readonly [K in keyof TraceStep]?: TraceStep[K] }
+export type Trace = { readonly [K in keyof TraceStep]?: TraceStep[K] | undefined }
 
 /**
  * A step that is being built. It is a value: each function gives another one.
@@ -84,9 +84,9 @@ export interface Builder<out Context = JsonObject> extends Step<Context>, Pipeab
  * @category models
  */
 export interface To<out Context = JsonObject> {
-  readonly path?: string
-  readonly status?: Status
-  readonly context?: Context
+  readonly path?: string | undefined
+  readonly status?: Status | undefined
+  readonly context?: Context | undefined
 }
 
 /**
@@ -96,7 +96,7 @@ export interface To<out Context = JsonObject> {
  * @since 0.1.0
  * @category models
  */
-export type NewEvent = Pick<Event, "kind"> & { readonly [K in keyof Event]?: Event[K] }
+export type NewEvent = Pick<Event, "kind"> & { readonly [K in keyof Event]?: Event[K] | undefined }
 
 /**
  * How an execution ends: the model's own verdict, and what a child carries home to its parent. The keys `child_id`, `outcome` and
@@ -106,8 +106,8 @@ export type NewEvent = Pick<Event, "kind"> & { readonly [K in keyof Event]?: Eve
  * @category models
  */
 export interface Ending {
-  readonly outcome?: string | null
-  readonly result?: JsonObject
+  readonly outcome?: string | null | undefined
+  readonly result?: JsonObject | undefined
 }
 
 /**
@@ -122,10 +122,10 @@ export interface Ending {
  * @category models
  */
 export interface NewChild {
-  readonly id?: string
-  readonly context?: JsonObject
-  readonly definition?: string
-  readonly rootPath?: string
+  readonly id?: string | undefined
+  readonly context?: JsonObject | undefined
+  readonly definition?: string | undefined
+  readonly rootPath?: string | undefined
 }
 
 /**

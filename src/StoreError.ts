@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { WorkItem } from "./Commit.js"
+import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
  * @since 0.1.0
@@ -55,6 +56,15 @@ export class StoreConflict extends Schema.TaggedError<StoreConflict>("holdfast/S
   }
 }
 
+const storeUnavailableFields = {
+  operation: Schema.String,
+  executionId: Schema.optional(Schema.String),
+  reason: Schema.Literal("busy", "no-leader", "timeout", "connection", "shutdown"),
+  outcome: Schema.Literal("not-applied", "unknown"),
+  detail: Schema.String,
+  cause: Schema.optional(Schema.Defect)
+}
+
 /**
  * The store cannot answer now and may later: the database is locked, the cluster has no leader, a connection broke, a time-out
  * passed, the store is shutting down. Retry under a `Schedule`.
@@ -67,15 +77,12 @@ export class StoreConflict extends Schema.TaggedError<StoreConflict>("holdfast/S
  */
 export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("holdfast/StoreError/StoreUnavailable")(
   "StoreUnavailable",
-  {
-    operation: Schema.String,
-    executionId: Schema.optional(Schema.String),
-    reason: Schema.Literal("busy", "no-leader", "timeout", "connection", "shutdown"),
-    outcome: Schema.Literal("not-applied", "unknown"),
-    detail: Schema.String,
-    cause: Schema.optional(Schema.Defect)
-  }
+  storeUnavailableFields
 ) {
+  constructor(props: Schema.Struct.Constructor<typeof storeUnavailableFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 
@@ -84,6 +91,15 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("hold
     const outcome = this.outcome === "unknown" ? " (whether it was applied is not known)" : ""
     return `${this.operation}${on(this.executionId)} is not possible now: ${this.detail}${outcome}; try again later`
   }
+}
+
+const storeRejectedFields = {
+  operation: Schema.String,
+  executionId: Schema.optional(Schema.String),
+  reason: Schema.Literal("invalid-input", "sql", "constraint", "disk-full", "auth", "read-only", "open", "schema"),
+  path: Schema.optional(Schema.String),
+  detail: Schema.String,
+  cause: Schema.optional(Schema.Defect)
 }
 
 /**
@@ -95,15 +111,12 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("hold
  */
 export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/StoreError/StoreRejected")(
   "StoreRejected",
-  {
-    operation: Schema.String,
-    executionId: Schema.optional(Schema.String),
-    reason: Schema.Literal("invalid-input", "sql", "constraint", "disk-full", "auth", "read-only", "open", "schema"),
-    path: Schema.optional(Schema.String),
-    detail: Schema.String,
-    cause: Schema.optional(Schema.Defect)
-  }
+  storeRejectedFields
 ) {
+  constructor(props: Schema.Struct.Constructor<typeof storeRejectedFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 
@@ -112,6 +125,15 @@ export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/S
     const path = this.path === undefined ? "" : `${this.path}: `
     return `${this.operation}${on(this.executionId)} was refused: ${path}${this.detail}`
   }
+}
+
+const storeCorruptFields = {
+  operation: Schema.String,
+  table: Schema.String,
+  key: Schema.String,
+  problem: Schema.String,
+  work: Schema.optional(WorkItem),
+  cause: Schema.optional(Schema.Defect)
 }
 
 /**
@@ -123,14 +145,14 @@ export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/S
  * @since 0.1.0
  * @category errors
  */
-export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/StoreError/StoreCorrupt")("StoreCorrupt", {
-  operation: Schema.String,
-  table: Schema.String,
-  key: Schema.String,
-  problem: Schema.String,
-  work: Schema.optional(WorkItem),
-  cause: Schema.optional(Schema.Defect)
-}) {
+export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/StoreError/StoreCorrupt")(
+  "StoreCorrupt",
+  storeCorruptFields
+) {
+  constructor(props: Schema.Struct.Constructor<typeof storeCorruptFields>, options?: Schema.MakeOptions) {
+    super(withoutUndefined(props), options)
+  }
+
   /** @since 0.1.0 */
   readonly [TypeId]: TypeId = TypeId
 

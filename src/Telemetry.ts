@@ -23,7 +23,7 @@ import type { StoreError } from "./StoreError.js"
  * @category models
  */
 export interface Options {
-  readonly interval?: Duration.DurationInput
+  readonly interval?: Duration.DurationInput | undefined
 }
 
 const gauges = (work: string) => {

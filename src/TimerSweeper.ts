@@ -86,7 +86,7 @@ export const make = <E = never, R = never>(
     const page = (after: Timer | undefined): Effect.Effect<Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
-        const timers = yield* store.dueTimers(now + millis / 1000, after === undefined ? { limit } : { after, limit })
+        const timers = yield* store.dueTimers(now + millis / 1000, { after, limit })
         const due = timers.entries.filter((timer) => timer.fireAt <= now)
         const upcoming = timers.entries[due.length]
         const failures = new Map(
@@ -97,7 +97,7 @@ export const make = <E = never, R = never>(
           corrupt: timers.corrupt,
           end: due.at(-1)?.fireAt,
           next: upcoming === undefined ? Option.map(timers.next, page) : Option.none(),
-          ...(upcoming === undefined ? undefined : { dueAt: dueMillis(upcoming.fireAt) })
+          dueAt: upcoming && dueMillis(upcoming.fireAt)
         }
       })
 

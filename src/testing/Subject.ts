@@ -29,6 +29,17 @@ export interface Row {
 }
 
 /**
+ * The options of a store that the contract is about: see `SqlDriver.Options`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface StoreOptions {
+  readonly traceMax?: number | undefined
+  readonly maxIdBytes?: number | undefined
+}
+
+/**
  * - `raw`: inserts a row past the store, into the same database. Without it the tests of foreign and corrupt rows are not registered.
  * - `layerWith`: the store with other options than its defaults. Without it the tests of these options are not registered.
  *
@@ -36,11 +47,8 @@ export interface Row {
  * @category models
  */
 export interface Options<R> {
-  readonly raw?: (table: Table, row: Row) => Effect.Effect<void, unknown, R>
-  readonly layerWith?: (options: {
-    readonly traceMax?: number
-    readonly maxIdBytes?: number
-  }) => Layer.Layer<ExecutionStore | R, unknown>
+  readonly raw?: ((table: Table, row: Row) => Effect.Effect<void, unknown, R>) | undefined
+  readonly layerWith?: ((options: StoreOptions) => Layer.Layer<ExecutionStore | R, unknown>) | undefined
 }
 
 /**
@@ -78,11 +86,7 @@ export interface Subject {
   ) => void
 
   /** A test of a store with options. */
-  readonly testWith: <A, E>(
-    options: { readonly traceMax?: number; readonly maxIdBytes?: number },
-    name: string,
-    body: () => Effect.Effect<A, E, Services>
-  ) => void
+  readonly testWith: <A, E>(options: StoreOptions, name: string, body: () => Effect.Effect<A, E, Services>) => void
 }
 
 const seed = 20260730

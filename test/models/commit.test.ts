@@ -44,7 +44,7 @@ describe("Commit", () => {
     ).toBe(true)
     expect(is({ timers: [{ _tag: "Schedule", path: "p", fireAt: Number.NaN }] })).toBe(false)
     expect(is({ ack: { _tag: "Outbox" } })).toBe(false)
-    expect(is({ processed: undefined })).toBe(false)
+    expect(is({ processed: undefined, trace: undefined })).toBe(true)
   })
 
   it.prop(

@@ -11,7 +11,7 @@ export interface Place {
   readonly operation: string
   readonly table: string
   readonly key: string
-  readonly work?: WorkItem
+  readonly work?: WorkItem | undefined
 }
 
 /** Decodes one stored row; what is thrown or refused on the way becomes the error that names the row. */

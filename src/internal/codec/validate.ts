@@ -6,7 +6,7 @@ import { Invalid } from "./reader.js"
 /** Which operation a piece of input belongs to, for the error that refuses it. */
 export interface Call {
   readonly operation: string
-  readonly executionId?: string
+  readonly executionId?: string | undefined
 }
 
 export const rejected = (call: Call, path: string, detail: string): StoreRejected =>
@@ -16,7 +16,7 @@ export const rejected = (call: Call, path: string, detail: string): StoreRejecte
       ? undefined
       : { executionId: String(call.executionId).slice(0, 200).toWellFormed() }),
     reason: "invalid-input",
-    ...(path === "" ? undefined : { path }),
+    path: path === "" ? undefined : path,
     detail
   })
 

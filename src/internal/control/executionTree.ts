@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { SpawnEntry } from "../../Commit.js"
 import type { ExecutionPage } from "../../Execution.js"
 import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
@@ -18,7 +19,7 @@ export const forEachPage = <E, R>(
   Effect.gen(function* () {
     let cursor: string | undefined
     do {
-      const page = yield* store.listExecutions(cursor === undefined ? query : { ...query, cursor })
+      const page = yield* store.listExecutions({ ...query, cursor })
       yield* use(page)
       cursor = Option.getOrUndefined(page.nextCursor)
     } while (cursor !== undefined)
@@ -54,8 +55,14 @@ export const walk = <E, R>(
   return below(rootId)
 }
 
-/** The ids of the children of an execution, and of those that it has asked to be created: where they are asked for first, none is missed. */
-export const childIds = (store: ExecutionStore, parentId: string) =>
+/** The children of an execution, and the spawns that it has issued and that are pending. */
+export interface Children {
+  readonly ids: ReadonlyArray<string>
+  readonly spawns: ReadonlyArray<SpawnEntry>
+}
+
+/** The children of an execution. Its spawns are read first: so none is missed. */
+export const children = (store: ExecutionStore, parentId: string): Effect.Effect<Children, StoreError> =>
   Effect.gen(function* () {
     const spawns = yield* pendingSpawns(store, parentId)
     const ids: Array<string> = []
@@ -65,19 +72,17 @@ export const childIds = (store: ExecutionStore, parentId: string) =>
     return { ids, spawns }
   })
 
-export interface PendingSpawn {
-  readonly seq: number
-  readonly childId: string
-}
-
 /** The spawns that an execution has issued and that are pending; all pending ones are read where there is any. */
-export const pendingSpawns = (store: ExecutionStore, parentId: string) =>
+export const pendingSpawns = (
+  store: ExecutionStore,
+  parentId: string
+): Effect.Effect<ReadonlyArray<SpawnEntry>, StoreError> =>
   Effect.gen(function* () {
-    const spawns: Array<PendingSpawn> = []
+    const spawns: Array<SpawnEntry> = []
     if (!(yield* store.spawns.isParent(parentId))) return spawns
     let after: number | undefined
     do {
-      const page = yield* store.pendingSpawns({ limit: maxPage, ...(after === undefined ? undefined : { after }) })
+      const page = yield* store.pendingSpawns({ limit: maxPage, after })
       spawns.push(...page.entries.filter((entry) => entry.parentId === parentId))
       after = Option.getOrUndefined(page.next)
     } while (after !== undefined)

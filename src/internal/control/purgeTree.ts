@@ -1,64 +1,72 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { PurgeOptions } from "../../Control.js"
 import { ChildrenLive, HasParent, NoSuchExecution, WrongStatus } from "../../ControlError.js"
 import type { ExecutionSummary, Status } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreConflict, type StoreError } from "../../StoreError.js"
 import * as executionTree from "./executionTree.js"
+import { type Run, retrying } from "./run.js"
 
 /** Where an execution stands, as far as purging it asks. */
 type Standing = Pick<ExecutionSummary, "id" | "status" | "version" | "finishedAt">
 
-const statuses: ReadonlyArray<Status> = ["DONE", "CANCELLED", "FAILED"]
-
 export interface Options {
-  /** Whether an execution is so finished that it may be removed. */
-  readonly accepts: (execution: Standing) => boolean
+  /** The statuses of executions that may be removed. */
+  readonly statuses: ReadonlyArray<Status>
   /** Whether all of a tree that is finished may be removed; by default it may. */
-  readonly ripe?: (tree: ReadonlyArray<Standing>) => Effect.Effect<boolean, StoreError>
+  readonly ripe?: ((tree: ReadonlyArray<Standing>) => Effect.Effect<boolean, StoreError>) | undefined
   readonly removed: (id: string) => void
 }
+
+/** The statuses that purging accepts, with failed executions or without. */
+export const purgeable = (failed = false): ReadonlyArray<Status> =>
+  failed ? ["DONE", "CANCELLED", "FAILED"] : ["DONE", "CANCELLED"]
+
+/** The root of a tree, where it is one and is finished. */
+const finishedRoot = (store: ExecutionStore, executionId: string, expected: ReadonlyArray<Status>) =>
+  Effect.gen(function* () {
+    const on = { command: "purge" as const, executionId }
+    const found = yield* store.load(executionId)
+    if (Option.isNone(found)) return yield* new NoSuchExecution(on)
+    const { parentId, status } = found.value
+    if (parentId !== null && Option.isSome(yield* store.load(parentId))) {
+      return yield* new HasParent({ ...on, parentId })
+    }
+    return expected.includes(status) ? found.value : yield* new WrongStatus({ ...on, status, expected })
+  })
+
+/** A whole tree: its members, parents before their children, and the ids of those that are not finished or still to be created. */
+const membersOf = (store: ExecutionStore, root: Standing, statuses: ReadonlyArray<Status>) =>
+  Effect.gen(function* () {
+    const members: Array<Standing> = [root]
+    const live: Array<string> = []
+    const known = new Set([root.id])
+    const add = (child: Standing): void => {
+      if (known.has(child.id)) return
+      known.add(child.id)
+      members.push(child)
+      if (!statuses.includes(child.status)) live.push(child.id)
+    }
+    for (const parent of members) {
+      // Asked before its children are listed: a spawn that is gone by then is among them.
+      live.push(...(yield* executionTree.pendingSpawns(store, parent.id)).map(({ childId }) => childId))
+      yield* executionTree.forEachPage(store, { parentId: parent.id, limit: 1000 }, ({ corrupt: [corrupt], items }) =>
+        corrupt === undefined ? Effect.sync(() => items.forEach(add)) : corrupt
+      )
+    }
+    return { members, live }
+  })
 
 /**
  * Removes a whole tree, children first, and gives whether it did. Nothing is removed unless all of it is finished; what moves on meanwhile
  * stops it with `StoreConflict`, and its root stays, by which it can be found again.
  */
-export const purgeTree = (store: ExecutionStore, executionId: string, { accepts, removed, ripe }: Options) =>
+export const purgeTree = (store: ExecutionStore, executionId: string, { removed, ripe, statuses }: Options) =>
   Effect.gen(function* () {
-    const on = { command: "purge" as const, executionId }
-    const found = yield* store.load(executionId)
-    if (Option.isNone(found)) return yield* new NoSuchExecution(on)
-    const root = found.value
-    const { parentId, status } = root
-    if (parentId !== null && Option.isSome(yield* store.load(parentId)))
-      return yield* new HasParent({ ...on, parentId })
-    if (!accepts(root)) {
-      return yield* new WrongStatus({
-        ...on,
-        status,
-        expected: statuses.filter((status) => accepts({ ...root, status }))
-      })
-    }
-    const members: Array<Standing> = [root]
-    const known = new Set([executionId])
-    const live: Array<string> = []
-    for (const parent of members) {
-      // Asked before its children are listed: a spawn that is gone by then is among them.
-      live.push(...(yield* executionTree.pendingSpawns(store, parent.id)).map(({ childId }) => childId))
-      yield* executionTree.forEachPage(store, { parentId: parent.id, limit: 1000 }, (page) =>
-        Effect.gen(function* () {
-          const [corrupt] = page.corrupt
-          if (corrupt !== undefined) return yield* corrupt
-          for (const child of page.items) {
-            if (known.has(child.id)) continue
-            known.add(child.id)
-            members.push(child)
-            if (!accepts(child)) live.push(child.id)
-          }
-        })
-      )
-    }
-    if (live.length > 0) return yield* new ChildrenLive({ ...on, live })
+    const root = yield* finishedRoot(store, executionId, statuses)
+    const { live, members } = yield* membersOf(store, root, statuses)
+    if (live.length > 0) return yield* new ChildrenLive({ command: "purge", executionId, live })
     if (ripe !== undefined && !(yield* ripe(members))) return false
     for (const { id, version } of members.toReversed()) {
       if (!(yield* store.purge(id, version))) {
@@ -68,3 +76,13 @@ export const purgeTree = (store: ExecutionStore, executionId: string, { accepts,
     }
     return true
   })
+
+export const purge = (run: Run, executionId: string, { failed }: PurgeOptions) =>
+  retrying(
+    run,
+    executionId,
+    purgeTree(run.store, executionId, {
+      statuses: purgeable(failed),
+      removed: (id) => void run.changed.add(id)
+    })
+  )

@@ -3,7 +3,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Options, Removed, Retention } from "../../Retention.js"
 import type { StoreError } from "../../StoreError.js"
@@ -31,10 +30,7 @@ const pruneProcessed = ({ batchSize, rest, store }: Settings, age: Duration.Dura
     const before = (yield* seconds) - Duration.toSeconds(age)
     let after: number | undefined
     do {
-      const page = yield* store.ledger.prune(before, {
-        limit: batchSize,
-        ...(after === undefined ? undefined : { after })
-      })
+      const page = yield* store.ledger.prune(before, { after, limit: batchSize })
       removed(page.removed)
       after = Option.getOrUndefined(page.next)
       if (after !== undefined) yield* rest
@@ -44,19 +40,14 @@ const pruneProcessed = ({ batchSize, rest, store }: Settings, age: Duration.Dura
 /** Purges the trees that finished long enough ago. */
 const purgeFinished = (
   { batchSize, rest, store }: Settings,
-  { definitionId, failed = false }: Options,
+  { definitionId, failed }: Options,
   age: Duration.Duration,
   removed: (n: number) => void
 ) =>
   Effect.gen(function* () {
     const before = (yield* seconds) - Duration.toSeconds(age)
-    const status: ReadonlyArray<Status> = failed ? ["DONE", "CANCELLED", "FAILED"] : ["DONE", "CANCELLED"]
-    const query = {
-      status,
-      rootsOnly: true,
-      limit: batchSize,
-      ...(definitionId === undefined ? undefined : { definitionId })
-    }
+    const status = purgeTree.purgeable(failed)
+    const query = { definitionId, status, rootsOnly: true, limit: batchSize }
 
     const isOld = ({ finishedAt, id }: { readonly id: string; readonly finishedAt: number | null }) =>
       finishedAt !== null
@@ -69,7 +60,7 @@ const purgeFinished = (
     const purgeRoot = (id: string) =>
       purgeTree
         .purgeTree(store, id, {
-          accepts: (execution) => status.includes(execution.status),
+          statuses: status,
           ripe: (tree) => Effect.every(tree, isOld),
           removed: () => removed(1)
         })
@@ -87,7 +78,7 @@ const purgeFinished = (
 
     let cursor: string | undefined
     do {
-      const page = yield* store.listExecutions(cursor === undefined ? query : { ...query, cursor })
+      const page = yield* store.listExecutions({ ...query, cursor })
       for (const root of page.items) {
         const old = yield* Effect.catchTag(isOld(root), "StoreCorrupt", () => Effect.succeed(false))
         if (old) yield* purgeRoot(root.id)

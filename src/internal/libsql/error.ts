@@ -14,8 +14,8 @@ export class Failure extends Data.TaggedError("LibsqlFailure")<{
   readonly reason: Unavailable | Rejected
   readonly outcome: "not-applied" | "unknown"
   readonly detail: string
-  readonly path?: string
-  readonly cause?: unknown
+  readonly path?: string | undefined
+  readonly cause?: unknown | undefined
 }> {
   override get message(): string {
     return this.detail
@@ -34,23 +34,23 @@ export const toStoreError = (call: Call, failure: Failure, write: boolean): Stor
   const { cause, detail, path, reason } = failure
   const common = {
     operation: call.operation,
-    ...(call.executionId === undefined ? {} : { executionId: call.executionId }),
+    executionId: call.executionId,
     detail,
-    ...(cause === undefined ? {} : { cause })
+    cause
   }
   return isUnavailable(reason)
     ? new StoreUnavailable({ ...common, reason, outcome: write ? failure.outcome : "not-applied" })
-    : new StoreRejected({ ...common, ...(path === undefined ? {} : { path }), reason })
+    : new StoreRejected({ ...common, path, reason })
 }
 
 /** A lock that is in the way, or a server that is overloaded: the very same will do a little later. */
 export const isBusy = (failure: Failure): boolean => failure.reason === "busy" && failure.outcome === "not-applied"
 
 const notApplied = (reason: Failure["reason"], detail: string, cause?: unknown): Failure =>
-  new Failure({ reason, outcome: "not-applied", detail, ...(cause === undefined ? {} : { cause }) })
+  new Failure({ reason, outcome: "not-applied", detail, cause })
 
 const unknown = (reason: Failure["reason"], detail: string, cause?: unknown): Failure =>
-  new Failure({ reason, outcome: "unknown", detail, ...(cause === undefined ? {} : { cause }) })
+  new Failure({ reason, outcome: "unknown", detail, cause })
 
 const ofProblem = ({ cause, kind, meaning, said }: Problem): Failure => {
   const detail = meaning === "" ? said : `${meaning}: ${said}`

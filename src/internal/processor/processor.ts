@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Commit, originOfEvent, traceStep, type WorkItem } from "../../Commit.js"
+import { type Commit, originOfEvent, type TraceStep, traceStep, type WorkItem } from "../../Commit.js"
 import { type Event, WellKnownKind } from "../../Event.js"
 import { type Execution, isFinished } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Processed, Processor, Transition, TransitionFailure } from "../../Processor.js"
 import { DefinitionNotFound, ExecutionNotFound, ExecutionSuspended, ProcessConflict } from "../../ProcessorError.js"
-import type { Step } from "../../Step.js"
+import type { Step, Trace } from "../../Step.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as telemetryContext from "../telemetry/context.js"
 import { withSpan } from "../telemetry/metrics.js"
@@ -39,23 +39,22 @@ const toCommit = (
   now: number
 ): Commit => ({
   ...writes,
-  ...(trace === undefined
-    ? undefined
-    : {
-        trace: traceStep({
-          eventKind: event.kind,
-          eventData: event.data,
-          fromPath: before.activePath,
-          toPath: execution.activePath,
-          contextOut: execution.context,
-          timestamp: now,
-          ...trace
-        })
-      }),
+  trace: trace && traced(before, event, execution, trace, now),
   processed: event.id,
-  ...(ack === undefined ? undefined : { ack }),
+  ack,
   origin: originOfEvent(before, event)
 })
+
+const traced = (before: Execution, event: Event, after: Execution, trace: Trace, now: number): TraceStep =>
+  traceStep({
+    ...trace,
+    eventKind: trace.eventKind ?? event.kind,
+    eventData: trace.eventData ?? event.data,
+    fromPath: trace.fromPath === undefined ? before.activePath : trace.fromPath,
+    toPath: trace.toPath === undefined ? after.activePath : trace.toPath,
+    contextOut: trace.contextOut ?? after.context,
+    timestamp: trace.timestamp ?? now
+  })
 
 /** A processor of transitions whose failures are settled. */
 export const make = <E, R>(

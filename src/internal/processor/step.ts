@@ -57,9 +57,9 @@ const history = (rootPath: string, path: string): { readonly [composite: string]
 
 export const advance = <Context>(self: Builder<Context>, to: string | To<Context>): Builder<Context> => {
   const { execution } = self
-  const { path, status, ...context } = typeof to === "string" ? { path: to } : to
+  const { context = execution.context, path, status } = typeof to === "string" ? { path: to } : to
   return change(self, {
-    ...context,
+    context,
     status: status ?? (execution.status === "PENDING" ? "RUNNING" : execution.status),
     ...(path === undefined
       ? undefined
@@ -144,7 +144,7 @@ const tell = <Context>(self: Builder<Context>, outcome: string | null, result: J
   return emit(change(self, { deferred: [] }), parentId, { kind: Event.WellKnownKind.Finished, data })
 }
 
-const endingOf = (ending: string | Ending = {}): Required<Ending> => {
+const endingOf = (ending: string | Ending = {}) => {
   const { outcome = null, result = {} } = typeof ending === "string" ? { outcome: ending } : ending
   return { outcome, result }
 }

@@ -44,10 +44,7 @@ const encoded = <A, I extends object, RS, E, R>(
         Effect.flatMap(asJson),
         Effect.mapError(invalid(execution, event, "encode"))
       )
-      return {
-        execution: { ...step.execution, context: stored },
-        ...(step.commit === undefined ? undefined : { commit: step.commit })
-      }
+      return { execution: { ...step.execution, context: stored }, commit: step.commit }
     })
 }
 
@@ -70,7 +67,7 @@ export const definitions = <A, I extends object, RS, E, R>({
 }: {
   readonly context: Schema.Schema<A, I, RS>
   readonly definitions: { readonly [definitionId: string]: Transition<E, R, A> }
-  readonly onExcessProperty?: "preserve" | "ignore" | "error"
+  readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
 }): { readonly [definitionId: string]: Transition<E | ContextInvalid, R | RS> } =>
   Object.fromEntries(
     Object.entries(definitions).map(([definitionId, transition]) => [

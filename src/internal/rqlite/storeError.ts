@@ -28,7 +28,7 @@ const rejected: Readonly<Record<RqliteRejected["reason"], StoreRejected["reason"
 export const toStoreError = (call: Call, error: RqliteError): StoreUnavailable | StoreRejected => {
   const common = {
     operation: call.operation,
-    ...(call.executionId === undefined ? {} : { executionId: call.executionId }),
+    executionId: call.executionId,
     detail: error.node === undefined ? error.detail : `${error.node}: ${error.detail}`,
     cause: error
   }

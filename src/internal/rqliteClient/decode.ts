@@ -112,8 +112,8 @@ export const statementError = (
   return new RqliteStatementError({
     operation,
     node,
-    ...(index === undefined ? {} : { index }),
-    ...(sql === undefined ? {} : { sql }),
+    index,
+    sql,
     reason: sorts.find(([pattern]) => pattern.test(detail))?.[1] ?? "sql",
     detail
   })

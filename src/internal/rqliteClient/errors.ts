@@ -18,7 +18,7 @@ export const notApplied = (call: Call, node: string, reason: Reason, detail: str
     outcome: "not-applied",
     node,
     detail,
-    ...(cause === undefined ? {} : { cause })
+    cause
   })
 
 /** A failure that tells nothing about a write. */
@@ -29,11 +29,11 @@ export const unknown = (call: Call, node: string, reason: Reason, detail: string
     outcome: call.write ? "unknown" : "not-applied",
     node,
     detail,
-    ...(cause === undefined ? {} : { cause })
+    cause
   })
 
 const rejected = (call: Call, node: string, reason: RqliteRejected["reason"], detail: string, cause?: unknown) =>
-  new RqliteRejected({ operation: call.operation, reason, node, detail, ...(cause === undefined ? {} : { cause }) })
+  new RqliteRejected({ operation: call.operation, reason, node, detail, cause })
 
 /** What a call can go on after: with another node at once, or with all of them a little later. */
 export const canGoOn = (call: Call, error: RqliteError): boolean =>

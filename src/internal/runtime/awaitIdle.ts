@@ -11,7 +11,7 @@ const anyPending = <A>(
   read: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
   after?: number
 ): Effect.Effect<boolean, StoreError> =>
-  Effect.flatMap(read({ limit: 10, ...(after === undefined ? undefined : { after }) }), (page) =>
+  Effect.flatMap(read({ limit: 10, after }), (page) =>
     page.entries.length > 0
       ? Effect.succeed(true)
       : Option.match(page.next, { onNone: () => Effect.succeed(false), onSome: (after) => anyPending(read, after) })

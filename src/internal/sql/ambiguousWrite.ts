@@ -98,11 +98,11 @@ const settle = <A>(
         () =>
           new StoreUnavailable({
             operation: lost.operation,
-            ...(lost.executionId === undefined ? {} : { executionId: lost.executionId }),
+            executionId: lost.executionId,
             reason: lost.reason,
             outcome: "unknown",
             detail: `${lost.detail}; what became of it cannot be told: ${why}`,
-            ...(lost.cause === undefined ? {} : { cause: lost.cause })
+            cause: lost.cause
           })
       )
     )

@@ -11,9 +11,9 @@ import type { Sql } from "./statements.js"
 
 /** A write. Each statement of `before` and `main` takes the key it is given as its last parameter, and does nothing where it is stored. */
 export interface Marked {
-  readonly before?: ReadonlyArray<Statement>
+  readonly before?: ReadonlyArray<Statement> | undefined
   readonly main: Statement
-  readonly after?: ReadonlyArray<Statement>
+  readonly after?: ReadonlyArray<Statement> | undefined
 }
 
 /**

@@ -17,7 +17,7 @@ import { make as makeTurn, type Turn } from "./eventLoop.js"
 export interface Failure {
   readonly problem: Problem
   readonly committing: boolean
-  readonly began?: number
+  readonly began?: number | undefined
 }
 
 export const isBusy = (failure: Failure): boolean => failure.problem.kind === "busy"

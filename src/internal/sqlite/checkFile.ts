@@ -13,8 +13,7 @@ const refused = (
   path: string,
   detail: string,
   cause?: unknown
-): StoreRejected =>
-  new StoreRejected({ operation: "open", reason, path, detail, ...(cause === undefined ? {} : { cause }) })
+): StoreRejected => new StoreRejected({ operation: "open", reason, path, detail, cause })
 
 /** What the file system answers, or nothing where there is no such file. */
 const ask = <A>(

@@ -78,7 +78,7 @@ export const toStoreError = (
   const meaning = (problem.kind === "busy" ? options.busy : undefined) ?? problem.meaning
   const common = {
     operation: call.operation,
-    ...(call.executionId === undefined ? {} : { executionId: call.executionId }),
+    executionId: call.executionId,
     detail: meaning === "" ? problem.said : `${meaning}: ${problem.said}`,
     cause: problem.cause
   }

@@ -75,7 +75,7 @@ const join = (connection: Used, statements: ReadonlyArray<Statement>): Effect.Ef
   )
 
 const refused = (detail: string, cause?: unknown): StoreRejected =>
-  new StoreRejected({ operation: "open", reason: "open", detail, ...(cause === undefined ? {} : { cause }) })
+  new StoreRejected({ operation: "open", reason: "open", detail, cause })
 
 /** Fails where a transaction of the caller is open: it may hold the very connection that a store must get hold of once. */
 export const outsideTransaction: Effect.Effect<void, StoreRejected> = Effect.flatMap(

@@ -9,8 +9,7 @@ import { type Backend, checkIds, checkWhole } from "./backend.js"
 const afterWrite = ({ operation }: validate.Call, error: StoreError): StoreError => {
   if (error._tag !== "StoreUnavailable") return error
   const { cause, detail, reason } = error
-  const why = cause === undefined ? { detail } : { detail, cause }
-  return new StoreUnavailable({ operation, reason, outcome: "unknown", ...why })
+  return new StoreUnavailable({ operation, reason, outcome: "unknown", detail, cause })
 }
 
 /** The published texts of definitions. */

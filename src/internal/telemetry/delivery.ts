@@ -15,7 +15,7 @@ export interface Described {
   /** What logs and spans say of it. */
   readonly annotations: { readonly [name: string]: string | number }
   /** What spans say beside. */
-  readonly span?: () => Tracer.SpanOptions
+  readonly span?: (() => Tracer.SpanOptions) | undefined
 }
 
 /** What a worker tells of itself: metrics under its name, and a span for each attempt. */

@@ -40,7 +40,7 @@ export interface Options<A> {
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
   /** How many lanes are held in memory. */
-  readonly mostLanes?: number
+  readonly mostLanes?: number | undefined
   /** What is to become of work that failed. */
   readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto"
+import type * as HttpClient from "@effect/platform/HttpClient"
 import { NodeHttpClient } from "@effect/platform-node"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,19 +10,16 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import type * as Subject from "holdfast/testing/Subject"
 import { ddl } from "../../src/internal/sql/schema.js"
+import * as Live from "../support/rqlite/live.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import { insertion } from "../support/sqlRows.js"
 
 class Prefix extends Context.Tag("test/Prefix")<Prefix, string>() {}
 
-// Under TestClock no time passes by itself: what is tried again is tried at once.
-const retry = Schedule.recurs(5)
+type Options = RqliteStore.Options & { readonly prefix: string }
 
-const store = (options: RqliteStore.Options & { readonly prefix: string }) =>
-  Layer.merge(
-    Layer.provide(RqliteStore.layer({ retry, ...options }), NodeHttpClient.layerUndici),
-    Layer.succeed(Prefix, options.prefix)
-  )
+const store = (options: Options, http: Layer.Layer<HttpClient.HttpClient>) =>
+  Layer.merge(Layer.provide(RqliteStore.layer(options), http), Layer.succeed(Prefix, options.prefix))
 
 const raw = (table: Subject.Table, row: Subject.Row) =>
   Effect.gen(function* () {
@@ -29,8 +27,13 @@ const raw = (table: Subject.Table, row: Subject.Row) =>
     yield* client.execute([insertion(table, row, yield* Prefix)])
   })
 
+// Under TestClock no time passes by itself: what is tried again is tried at once.
 const standIn = (options: RqliteStore.StoreOptions) =>
-  Layer.unwrapScoped(Effect.map(RqliteServer.make(), ({ urls }) => store({ ...options, urls, prefix: "" })))
+  Layer.unwrapScoped(
+    Effect.map(RqliteServer.make(), ({ urls }) =>
+      store({ ...options, urls, prefix: "", retry: Schedule.recurs(5) }, NodeHttpClient.layerUndici)
+    )
+  )
 
 ContractSuite.suite("RqliteStore on the stand-in", standIn({}), { layerWith: standIn, raw })
 
@@ -42,13 +45,13 @@ const drop = (prefix: string) =>
     yield* client.execute(names.map((name) => ({ sql: `DROP TABLE IF EXISTS ${name}` })))
   })
 
-// Each test makes tables of its own in the cluster that RQLITE_URL names, and removes them.
+// Each test makes tables of its own in the cluster that RQLITE_URL names, and removes them. It waits in real time for a node that is away.
 const real = (options: RqliteStore.StoreOptions) =>
   Layer.unwrapScoped(
     Effect.gen(function* () {
       const config = yield* RqliteStore.config
       const prefix = `t${randomBytes(8).toString("hex")}_`
-      const own = store({ ...config, ...options, prefix })
+      const own = store({ ...config, ...options, prefix, retry: Live.retry }, Live.http)
       const cleanUp = Layer.scopedDiscard(
         Effect.flatMap(RqliteClient.RqliteClient, (client) =>
           Effect.addFinalizer(() =>

@@ -55,170 +55,178 @@ const bind = (sql: string, params: ReadonlyArray<Param>): ReadonlyArray<unknown>
   return named.length === 0 ? bare : [...bare, Object.fromEntries(named)]
 }
 
-/**
- * A database as rqlite keeps it: one connection for all writes, whose counters of affected rows and of the last rowid every statement
- * reports, also one that does not change them.
- */
+/** One connection for all writes, whose counters of affected rows and of the last rowid every statement reports, also one that changes none. */
+interface Handle {
+  readonly db: Sqlite.Database
+  readonly counters: Sqlite.Statement
+}
+
+const counts = ({ counters }: Handle): Result => {
+  const [row] = counters.all()
+  return { _tag: "Counts", lastInsertId: BigInt(String(row?.[0])), rowsAffected: BigInt(String(row?.[1])) }
+}
+
+const prepare = ({ db }: Handle, sql: string): Sqlite.Statement | undefined => {
+  try {
+    return db.prepare(sql)
+  } catch (error) {
+    if (error instanceof RangeError && /no statements/.test(error.message)) return undefined
+    throw error
+  }
+}
+
+const check = (sql: string, params: ReadonlyArray<Param>): void => {
+  const want = wanted(sql)
+  if (params.length < want) throw new Error(`not enough args to execute query: want ${want} got ${params.length}`)
+}
+
+const rows = (statement: Sqlite.Statement, { params, sql }: Statement): Result => {
+  check(sql, params)
+  const columns = statement.columns()
+  const types = columns.map(({ type }) => (type ?? "").toLowerCase())
+  const values = statement
+    .raw()
+    .safeIntegers()
+    .all(...bind(sql, params))
+    .map((row, at) => {
+      const cells = row.map((value, i) => convert(value, types[i] ?? ""))
+      if (at === 0) for (const [i, cell] of cells.entries()) if (types[i] === "") types[i] = typeOf(cell)
+      return cells
+    })
+  return { _tag: "Rows", columns: columns.map(({ name }) => name), types, values }
+}
+
+const execute = (handle: Handle, statement: Statement, options: Options): Result => {
+  const { params, sql } = statement
+  let prepared: Sqlite.Statement | undefined
+  try {
+    prepared = prepare(handle, sql)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return executeAll(handle, statement, options)
+  }
+  if (prepared === undefined) return { _tag: "Done" }
+  const returning = prepared.reader && !prepared.readonly && /returning /i.test(sql) && !options.noparse
+  if (returning) return rows(prepared, statement)
+  // A statement without any parameter is run at once, and what is not bound is null.
+  if (params.length > 0) check(sql, params)
+  if (prepared.reader) prepared.raw().all(...bind(sql, params))
+  else prepared.run(...bind(sql, params))
+  return counts(handle)
+}
+
+/** Several statements in one text: each takes its share of the parameters, the last one's result stands for all. */
+const executeAll = (handle: Handle, { params, sql }: Statement, options: Options): Result => {
+  let rest = params
+  return split(sql).reduce<Result>(
+    (_, part) => {
+      const result = execute(handle, { sql: part, params: rest.slice(0, wanted(part)) }, options)
+      rest = rest.slice(wanted(part))
+      return result
+    },
+    { _tag: "Done" }
+  )
+}
+
+const query = (handle: Handle, statement: Statement): Result => {
+  const prepared = prepare(handle, statement.sql)
+  if (prepared === undefined) return { _tag: "Done" }
+  if (!prepared.readonly) throw new Error("attempt to change database via query operation")
+  return rows(prepared, statement)
+}
+
+const attempt = (run: () => Result): Result => {
+  try {
+    return run()
+  } catch (error) {
+    return { _tag: "Failed", error: messageOf(error) }
+  }
+}
+
+const whole = ({ db }: Handle, sql: string): void => {
+  try {
+    db.exec(sql)
+  } catch (error) {
+    throw new RequestFailed(messageOf(error))
+  }
+}
+
+const rollback = ({ db }: Handle): void => {
+  try {
+    db.exec("ROLLBACK")
+  } catch {
+    // SQLite has rolled back by itself.
+  }
+}
+
+const write = (
+  handle: Handle,
+  statements: ReadonlyArray<Statement>,
+  { transaction }: Options,
+  run: (statement: Statement) => Result,
+  aborts: (statement: Statement) => boolean
+): ReadonlyArray<Result> => {
+  if (statements.some(({ sql }) => breaking.test(sql))) throw new RequestFailed("disallowed pragma")
+  if (transaction) whole(handle, "BEGIN")
+  const results: Array<Result> = []
+  for (const statement of statements) {
+    if (statement.sql === "") continue
+    const aborting = aborts(statement)
+    const result = attempt(() => run(statement))
+    results.push(result)
+    if (result._tag === "Failed" && transaction && aborting) {
+      rollback(handle)
+      return results
+    }
+  }
+  if (!transaction) return results
+  try {
+    whole(handle, "COMMIT")
+  } catch (error) {
+    rollback(handle)
+    throw error
+  }
+  return results
+}
+
+const prepares = (handle: Handle, { sql }: Statement): boolean => {
+  try {
+    prepare(handle, sql)
+    return true
+  } catch (error) {
+    return error instanceof RangeError
+  }
+}
+
+/** A database as rqlite keeps it. */
 export const open = (): Database => {
   const db = new Sqlite(":memory:")
   db.pragma("foreign_keys = OFF")
-  const counters = db.prepare("SELECT last_insert_rowid(), changes()").raw().safeIntegers()
-
-  const counts = (): Result => {
-    const [row] = counters.all()
-    return { _tag: "Counts", lastInsertId: BigInt(String(row?.[0])), rowsAffected: BigInt(String(row?.[1])) }
-  }
-
-  const prepare = (sql: string): Sqlite.Statement | undefined => {
-    try {
-      return db.prepare(sql)
-    } catch (error) {
-      if (error instanceof RangeError && /no statements/.test(error.message)) return undefined
-      throw error
-    }
-  }
-
-  const check = (sql: string, params: ReadonlyArray<Param>): void => {
-    const want = wanted(sql)
-    if (params.length < want) throw new Error(`not enough args to execute query: want ${want} got ${params.length}`)
-  }
-
-  const rows = (statement: Sqlite.Statement, { params, sql }: Statement): Result => {
-    check(sql, params)
-    const columns = statement.columns()
-    const types = columns.map(({ type }) => (type ?? "").toLowerCase())
-    const values = statement
-      .raw()
-      .safeIntegers()
-      .all(...bind(sql, params))
-      .map((row, at) => {
-        const cells = row.map((value, i) => convert(value, types[i] ?? ""))
-        if (at === 0) for (const [i, cell] of cells.entries()) if (types[i] === "") types[i] = typeOf(cell)
-        return cells
-      })
-    return { _tag: "Rows", columns: columns.map(({ name }) => name), types, values }
-  }
-
-  const execute = (statement: Statement, options: Options): Result => {
-    const { params, sql } = statement
-    let prepared: Sqlite.Statement | undefined
-    try {
-      prepared = prepare(sql)
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-      return executeAll(statement, options)
-    }
-    if (prepared === undefined) return { _tag: "Done" }
-    const returning = prepared.reader && !prepared.readonly && /returning /i.test(sql) && !options.noparse
-    if (returning) return rows(prepared, statement)
-    // A statement without any parameter is run at once, and what is not bound is null.
-    if (params.length > 0) check(sql, params)
-    if (prepared.reader) prepared.raw().all(...bind(sql, params))
-    else prepared.run(...bind(sql, params))
-    return counts()
-  }
-
-  /** Several statements in one text: each takes its share of the parameters, the last one's result stands for all. */
-  const executeAll = ({ params, sql }: Statement, options: Options): Result => {
-    let rest = params
-    return split(sql).reduce<Result>(
-      (_, part) => {
-        const result = execute({ sql: part, params: rest.slice(0, wanted(part)) }, options)
-        rest = rest.slice(wanted(part))
-        return result
-      },
-      { _tag: "Done" }
-    )
-  }
-
-  const query = (statement: Statement): Result => {
-    const prepared = prepare(statement.sql)
-    if (prepared === undefined) return { _tag: "Done" }
-    if (!prepared.readonly) throw new Error("attempt to change database via query operation")
-    return rows(prepared, statement)
-  }
-
-  const attempt = (run: () => Result): Result => {
-    try {
-      return run()
-    } catch (error) {
-      return { _tag: "Failed", error: messageOf(error) }
-    }
-  }
-
-  const whole = (sql: string): void => {
-    try {
-      db.exec(sql)
-    } catch (error) {
-      throw new RequestFailed(messageOf(error))
-    }
-  }
-
-  const rollback = (): void => {
-    try {
-      db.exec("ROLLBACK")
-    } catch {
-      // SQLite has rolled back by itself.
-    }
-  }
-
-  const write = (
-    statements: ReadonlyArray<Statement>,
-    { transaction }: Options,
-    run: (statement: Statement) => Result,
-    aborts: (statement: Statement) => boolean
-  ): ReadonlyArray<Result> => {
-    if (statements.some(({ sql }) => breaking.test(sql))) throw new RequestFailed("disallowed pragma")
-    if (transaction) whole("BEGIN")
-    const results: Array<Result> = []
-    for (const statement of statements) {
-      if (statement.sql === "") continue
-      const aborting = aborts(statement)
-      const result = attempt(() => run(statement))
-      results.push(result)
-      if (result._tag === "Failed" && transaction && aborting) {
-        rollback()
-        return results
-      }
-    }
-    if (!transaction) return results
-    try {
-      whole("COMMIT")
-    } catch (error) {
-      rollback()
-      throw error
-    }
-    return results
-  }
-
-  const prepares = ({ sql }: Statement): boolean => {
-    try {
-      prepare(sql)
-      return true
-    } catch (error) {
-      return error instanceof RangeError
-    }
-  }
-
+  const handle = { db, counters: db.prepare("SELECT last_insert_rowid(), changes()").raw().safeIntegers() }
   return {
     execute: (statements, options) =>
       write(
+        handle,
         statements,
         options,
-        (statement) => execute(statement, options),
+        (statement) => execute(handle, statement, options),
         () => true
       ),
     // Here a statement that cannot even be prepared does not end the transaction.
     request: (statements, options) =>
       write(
+        handle,
         statements,
         options,
-        (statement) => (prepare(statement.sql)?.readonly === true ? query(statement) : execute(statement, options)),
-        prepares
+        (statement) =>
+          prepare(handle, statement.sql)?.readonly === true
+            ? query(handle, statement)
+            : execute(handle, statement, options),
+        (statement) => prepares(handle, statement)
       ),
     query: (statements) => {
       if (statements.some(({ sql }) => breaking.test(sql))) throw new RequestFailed("disallowed pragma")
-      return statements.filter(({ sql }) => sql !== "").map((statement) => attempt(() => query(statement)))
+      return statements.filter(({ sql }) => sql !== "").map((statement) => attempt(() => query(handle, statement)))
     },
     rows: (sql) => db.prepare(sql).raw().all(),
     close: () => db.close()

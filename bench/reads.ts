@@ -87,7 +87,8 @@ const forms: Readonly<Record<string, Read>> = {
 
 /** The same by better-sqlite3, its texts parsed as JSON and nothing checked. */
 const byHand = (database: Database, rows: number): Readonly<Record<string, () => unknown>> => {
-  const prepare = (sql: string) => database.prepare(sql.replaceAll("@", raw.prefix)).raw()
+  const prepare = (sql: string) =>
+    database.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql.replaceAll("@", raw.prefix)).raw()
   const load = prepare("SELECT data, version FROM @executions WHERE id = ?")
   const loadForEvent = prepare(
     "SELECT data, version, EXISTS (SELECT 1 FROM @processed_events WHERE execution_id = ? AND event_id = ?) FROM @executions WHERE id = ?"

@@ -1,6 +1,7 @@
 /**
- * A store on an SQLite file, or in memory, with a connection of its own. Several processes can share a file. Needs
- * @effect/sql-sqlite-node, an optional peer.
+ * A store on an SQLite file, or in memory, with a connection of its own. Several processes can share a file.
+ *
+ * SQLite comes from `better-sqlite3`, an optional peer, or where that is not installed from Bun or from Node 22.13 or later.
  *
  * @since 0.1.0
  */
@@ -23,6 +24,9 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
  *   fails with `StoreUnavailable`. The process goes on meanwhile.
  * - `groupCommit`: whether writes that wait at the same time share one transaction, and so one sync of the disk; by default true. Each
  *   still succeeds or fails by itself, and a lone one waits for nobody.
+ * - `driver`: where SQLite comes from: the package `better-sqlite3`, or what Bun and Node bring with them; by default the first that can be
+ *   loaded, in the order `better-sqlite3`, `bun:sqlite`, `node:sqlite`. All of them write the same files, but two of them must not have one
+ *   file open in the same process: SQLite's locks hold between processes, and within one copy of SQLite.
  *
  * @since 0.1.0
  * @category models
@@ -32,6 +36,7 @@ export interface Options extends SqlDriver.Options {
   readonly durability?: "full" | "normal" | undefined
   readonly busyTimeout?: Duration.DurationInput | undefined
   readonly groupCommit?: boolean | undefined
+  readonly driver?: "better-sqlite3" | "node:sqlite" | "bun:sqlite" | undefined
 }
 
 // What is wrong with a file is told with its name.
@@ -47,8 +52,8 @@ const named =
  * A store on an SQLite file, whose connection closes with the scope. The file is put into write-ahead logging mode, which keeps two more
  * files beside it while it is open.
  *
- * Fails with `StoreRejected` where the file cannot be opened for writing or is no database, the disk is full, an option is wrong or the
- * schema cannot be made, and with `StoreUnavailable` where the database stays locked.
+ * Fails with `StoreRejected` where the file cannot be opened for writing or is no database, the disk is full, an option is wrong, no SQLite
+ * is there or the schema cannot be made, and with `StoreUnavailable` where the database stays locked.
  *
  * @since 0.1.0
  * @category constructors

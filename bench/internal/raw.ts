@@ -98,7 +98,8 @@ export const make = (filename: string, durability: Durability): Effect.Effect<Ra
     database.pragma(`synchronous = ${durability}`)
     for (const statement of ddl) if (!isTrigger(statement)) database.exec(statement)
 
-    const prepare = (sql: string) => database.prepare(sql.replaceAll("@", prefix))
+    const prepare = (sql: string) =>
+      database.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql.replaceAll("@", prefix))
     const begin = prepare("BEGIN IMMEDIATE")
     const end = prepare("COMMIT")
     const insert = prepare("INSERT INTO @executions (id, definition_id, data, version) VALUES (?, ?, ?, ?)")
@@ -165,5 +166,5 @@ export const make = (filename: string, durability: Durability): Effect.Effect<Ra
 
 /** The version of SQLite that better-sqlite3 has in it. */
 export const version: Effect.Effect<string> = Effect.scoped(
-  Effect.map(connect(":memory:"), (database) => String(database.prepare("SELECT sqlite_version()").raw().all()[0]?.[0]))
+  Effect.map(connect(":memory:"), (database) => String(database.prepare("SELECT sqlite_version()").pluck().get()))
 )

@@ -75,7 +75,8 @@ describe("what the pages name", () => {
     for (const [, number, file = "", title, date] of listed) {
       expect(file.startsWith(String(number).padStart(4, "0"))).toBe(true)
       const record = await read(join("docs", "decisions", file))
-      expect(record.startsWith(`# ${number}. ${title}\n\n${date}\n\n## Context\n`)).toBe(true)
+      const [head = ""] = record.split("## Context\n")
+      expect(head.replace(/Replaced by \[\d+\]\(.+\).*\n\n/, "")).toBe(`# ${number}. ${title}\n\n${date}\n\n`)
       expect(record).toContain("\n\n## Decision\n\n")
       expect(record).toContain("\n\n## Consequences\n\n")
     }

@@ -9,18 +9,38 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const run = promisify(execFile)
 
-const required = ["effect", "@effect/platform", "@effect/sql", "@effect/experimental", "@types/node"]
 const optional = [
-  "@effect/sql-sqlite-node",
+  "@effect/experimental",
+  "@effect/platform",
+  "@effect/sql",
   "@effect/sql-libsql",
-  "@libsql/client",
-  "@effect/platform-node",
   "@effect/vitest",
+  "@libsql/client",
+  "better-sqlite3",
   "vitest"
 ]
 
-/** The subpaths that need a peer which an application may not have. */
-const needsOptional = (subpath: string): boolean => /^(SqliteStore|LibsqlStore)$|^testing\//.test(subpath)
+/** The subpaths that do not load without a peer which an application may not have. */
+const needsOptional = (subpath: string): boolean =>
+  /^(SqlStore|LibsqlStore|RqliteStore|RqliteClient)$|^testing\//.test(subpath)
+
+/** A program that commits an execution and reads it back. */
+const commits = (store: string) => `
+  import { Effect, Option } from "effect"
+  import { Execution, ExecutionStore, MemoryStore } from "holdfast"
+  import * as SqliteStore from "holdfast/SqliteStore"
+  const program = Effect.gen(function*() {
+    const store = yield* ExecutionStore.ExecutionStore
+    const found = yield* store.load("a")
+    yield* store.commit(Option.getOrElse(found, () => Execution.make({ id: "a", definitionId: "d" })))
+    console.log(Option.getOrThrow(yield* store.load("a")).version)
+  })
+  await Effect.runPromise(
+    Effect.catchAll(Effect.provide(program, ${store}), (error) => Effect.sync(() => console.log(error.message)))
+  )
+`
+
+const onFile = (driver?: string) => commits(`SqliteStore.layer(${JSON.stringify({ filename: "store.db", driver })})`)
 
 describe("the package", () => {
   let project = ""
@@ -47,7 +67,7 @@ describe("the package", () => {
     // The peers are linked from this checkout rather than installed again.
     const flags = ["--legacy-peer-deps", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
     await run("npm", ["install", ...flags, join(project, filename)], { cwd: project })
-    await link(required)
+    await link(["effect"])
     const files = await readdir(join(root, "src"), { recursive: true })
     subpaths = files
       .filter((file) => file.endsWith(".ts") && !file.includes("internal/") && file !== "index.ts")
@@ -56,15 +76,50 @@ describe("the package", () => {
 
   afterAll(() => rm(project, { recursive: true, force: true }))
 
-  it("loads its core with no optional peer present", async () => {
+  it("needs no optional peer but for the subpaths that are on one", async () => {
     const core = subpaths.filter((subpath) => !needsOptional(subpath)).map((subpath) => `holdfast/${subpath}`)
-    expect(core.length).toBeGreaterThan(8)
+    expect(core).toContain("holdfast/SqliteStore")
+    expect(core).toContain("holdfast/ExecutionRuntime")
     await importAll(["holdfast", ...core])
     for (const name of optional) await expect(importAll([name])).rejects.toThrow(/ERR_MODULE_NOT_FOUND/)
+    for (const subpath of ["SqlStore", "LibsqlStore", "RqliteStore", "RqliteClient", "testing/ContractSuite"]) {
+      await expect(importAll([`holdfast/${subpath}`])).rejects.toThrow(/ERR_MODULE_NOT_FOUND/)
+    }
+  })
+
+  it("names those peers, and says that they are optional", async () => {
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+    expect(Object.keys(peerDependencies).filter((name) => name !== "effect")).toEqual(optional)
+    expect(Object.keys(peerDependenciesMeta)).toEqual(optional)
+  })
+
+  it("commits with nothing but effect beside it", async () => {
+    expect((await node(commits("MemoryStore.layer"))).stdout).toBe("1\n")
+  })
+
+  it("commits to a file with the SQLite of Node, or says what to install", async () => {
+    const { stdout } = await node(onFile())
+    if (process.getBuiltinModule("node:sqlite") !== undefined) expect(stdout).toBe("1\n")
+    else {
+      expect(stdout).toMatch(
+        /^open was refused: driver: no SQLite is there: install better-sqlite3, or run on Node 22\.13/
+      )
+      expect(stdout).toContain("(better-sqlite3: is not installed; bun:sqlite: this is not Bun; node:sqlite: Node ")
+    }
+    expect((await node(onFile("better-sqlite3"))).stdout).toBe(
+      "open was refused: driver: cannot be loaded: better-sqlite3: is not installed\n"
+    )
+  })
+
+  it("commits to a file with better-sqlite3 beside it", async () => {
+    await link(["better-sqlite3"])
+    await rm(join(project, "store.db"), { force: true })
+    expect((await node(onFile())).stdout).toBe("1\n")
+    expect((await node(onFile("better-sqlite3"))).stdout).toBe("2\n")
   })
 
   it("loads every subpath with the optional peers present", async () => {
-    await link(optional)
+    await link([...optional.filter((name) => name !== "better-sqlite3"), "@types/node"])
     // The contract suite registers tests: it loads inside a test runner only.
     await importAll(subpaths.filter((subpath) => !subpath.startsWith("testing/")).map((name) => `holdfast/${name}`))
   })

@@ -5,7 +5,9 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as sqliteConnection from "holdfast/internal/sqlite/connection"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
+import { load } from "holdfast/internal/sqliteDriver/load"
 import type { SqlDriver, Statement } from "holdfast/SqlDriver"
+import { available } from "../support/sqliteLibraries.js"
 import * as Temp from "../support/temp.js"
 
 const call = { operation: "test", executionId: "e" }
@@ -21,9 +23,6 @@ const tables = [
   statement("CREATE TABLE t (a UNIQUE NOT NULL CHECK (a <> 'no'), b)")
 ]
 
-const open = (filename = ":memory:") =>
-  Effect.tap(sqliteDriver.make({ filename, groupCommit: false }), (driver) => driver.transaction(call, tables))
-
 /** That the failure left nothing, and that the next transaction works. */
 const assertSane = (driver: SqlDriver) =>
   Effect.gen(function* () {
@@ -31,7 +30,15 @@ const assertSane = (driver: SqlDriver) =>
     assert.deepStrictEqual(yield* driver.transaction(call, [insert("next")]), [{ changes: 1, lastRowid: 1 }])
   })
 
-describe("the driver on a file of its own", () => {
+describe.each(available)("the driver on a file of its own, by %s", (library) => {
+  const open = (filename = ":memory:") =>
+    Effect.gen(function* () {
+      const driver = yield* sqliteDriver.make({ filename, driver: library, groupCommit: false })
+      yield* driver.query(call, statement("PRAGMA foreign_keys = ON"))
+      yield* driver.transaction(call, tables)
+      return driver
+    })
+
   it.scoped("gives what each statement did and the rows as columns", () =>
     Effect.gen(function* () {
       const driver = yield* open()
@@ -106,7 +113,7 @@ describe("the driver on a file of its own", () => {
     Effect.gen(function* () {
       const filename = yield* Temp.database
       const driver = yield* open(filename)
-      const other = yield* sqliteConnection.open(filename)
+      const other = yield* sqliteConnection.open(yield* load(library), filename)
       yield* other.query(statement("BEGIN IMMEDIATE"))
       const waiting = yield* Effect.fork(driver.transaction(call, [insert("a")]))
       const leaving = yield* Effect.fork(driver.transaction(call, [insert("never")]))

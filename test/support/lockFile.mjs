@@ -1,8 +1,6 @@
 // node lockFile.mjs FILE BEGIN: holds the lock that the statement BEGIN takes, from saying "locked" until a line comes on standard input.
-import { createRequire } from "node:module"
+import Database from "better-sqlite3"
 
-const client = createRequire(import.meta.url).resolve("@effect/sql-sqlite-node/SqliteClient")
-const Database = createRequire(client)("better-sqlite3")
 const [filename, begin] = process.argv.slice(2)
 
 const db = new Database(filename)

@@ -1,22 +1,10 @@
 import type { Client, Value } from "@libsql/client"
 import type { Statement } from "../../SqlDriver.js"
+import { canWrap, unwrap, wrap } from "../sqliteDriver/nulSafeText.js"
 import { plain, toStatement } from "./values.js"
 
-const column = (name: string): string =>
-  `CASE WHEN typeof(${name}) = 'blob' THEN CAST('B' || ${name} AS BLOB) WHEN instr(${name}, char(0)) > 0 THEN CAST('T' || ${name} AS BLOB) ELSE ${name} END`
-
-const wrap = (sql: string, count: number): string => {
-  const names = Array.from({ length: count }, (_, i) => `c${i}`)
-  return `WITH r (${names.join(", ")}) AS (${sql}) SELECT ${names.map(column).join(", ")} FROM r`
-}
-
-const unwrap = (value: Value | undefined): unknown => {
-  if (!(value instanceof ArrayBuffer)) return plain(value)
-  const bytes = new Uint8Array(value)
-  return bytes[0] === 0x54 ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(1)) : bytes.slice(1)
-}
-
-const isSelect = /^SELECT\b/
+const whole = (value: Value | undefined): unknown =>
+  value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value)
 
 /**
  * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as bytes,
@@ -30,8 +18,7 @@ export const makeRead = (): ((
   const wrapped = new Map<string, string>()
   return async (client, statement) => {
     const { params, sql } = statement
-    if (!isSelect.test(sql))
-      return (await client.execute(toStatement(statement))).rows.map((row) => Array.from(row, plain))
+    if (!canWrap(sql)) return (await client.execute(toStatement(statement))).rows.map((row) => Array.from(row, plain))
     let text = wrapped.get(sql)
     if (text === undefined) {
       const { columns } = await client.execute(toStatement({ sql: `SELECT * FROM (${sql}) LIMIT 0`, params }))
@@ -39,6 +26,6 @@ export const makeRead = (): ((
       wrapped.set(sql, text)
     }
     const { rows } = await client.execute(toStatement({ sql: text, params }))
-    return rows.map((row) => Array.from(row, unwrap))
+    return rows.map((row) => Array.from(row, whole))
   }
 }

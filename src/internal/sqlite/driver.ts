@@ -6,6 +6,7 @@ import type { Options } from "../../SqliteStore.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
+import { load } from "../sqliteDriver/load.js"
 import { decodeBusyTimeout } from "../util/duration.js"
 import * as busyRetry from "./busyRetry.js"
 import { check, memory } from "./checkFile.js"
@@ -19,6 +20,7 @@ const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchro
 /** A driver on a database file, with a connection that waits for locks in Effect and never in SQLite. */
 export const make = ({
   busyTimeout,
+  driver,
   durability = "full",
   filename,
   groupCommit = true
@@ -27,16 +29,16 @@ export const make = ({
     const turn = makeTurn()
     const patiently = busyRetry.make(yield* decodeBusyTimeout(busyTimeout), turn)
     yield* check(filename)
-    const database = yield* sqliteConnection.open(filename)
+    const connection = yield* sqliteConnection.open(yield* load(driver), filename)
     const single: LazyDriver = {
       embedded: true,
       transaction: (call, statements) =>
         patiently(
           call,
-          Effect.suspend(() => database.transaction(statements))
+          Effect.suspend(() => connection.transaction(statements))
         ),
-      attempt: (statements) => (turn.take() ? Either.getOrUndefined(database.transaction(statements)) : undefined),
-      query: (call, statement) => patiently(call, database.query(statement))
+      attempt: (statements) => (turn.take() ? Either.getOrUndefined(connection.transaction(statements)) : undefined),
+      query: (call, statement) => patiently(call, connection.query(statement))
     }
     const pragma = (sql: string) => Effect.map(single.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])
     yield* pragma("PRAGMA busy_timeout = 0")

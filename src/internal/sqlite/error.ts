@@ -1,6 +1,7 @@
 import * as Predicate from "effect/Predicate"
 import type { Call } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import { nameOf } from "../sqliteDriver/resultCode.js"
 
 /** What a failed statement means to a caller: what can be tried later, and what will never do. */
 type Kind = "busy" | "shutdown" | "io" | Exclude<StoreRejected["reason"], "invalid-input" | "schema">
@@ -31,31 +32,22 @@ const meanings: ReadonlyArray<readonly [code: string, kind: Kind, meaning: strin
   ["CANTOPEN", "open", "the database, or a file that SQLite keeps beside it, cannot be opened"]
 ]
 
-// Drivers built on WebAssembly give SQLite's result code as a number; its low byte is the primary one.
-const numbers: { readonly [code: number]: string } = {
-  3: "PERM",
-  5: "BUSY",
-  6: "LOCKED",
-  8: "READONLY",
-  10: "IOERR",
-  11: "CORRUPT",
-  13: "FULL",
-  14: "CANTOPEN",
-  15: "PROTOCOL",
-  19: "CONSTRAINT",
-  23: "AUTH",
-  26: "NOTADB"
+// Clients give the code as its name or, as those built on WebAssembly do, as its number.
+const codeOf = (cause: unknown): string => (Predicate.hasProperty(cause, "code") ? nameOf(cause.code) : "")
+
+/** What a connection that is closed says. */
+export const closed: Problem = {
+  kind: "shutdown",
+  said: "the store is closed",
+  meaning: "the database connection is closed",
+  cause: undefined
 }
 
-const codeOf = (cause: unknown): string => {
-  if (!Predicate.hasProperty(cause, "code")) return ""
-  if (typeof cause.code === "number") return numbers[cause.code & 0xff] ?? ""
-  return typeof cause.code === "string" && cause.code.startsWith("SQLITE_") ? cause.code.slice("SQLITE_".length) : ""
-}
-
-/** Reads a failure of an SQLite client; its own message says nothing, what it was caused by does. */
-export const problemOf = ({ cause }: { readonly cause?: unknown }): Problem => {
-  const code = codeOf(cause)
+/**
+ * Reads a failure of an SQLite client; its own message says nothing, what it was caused by does. `code` is the name of SQLite's result code,
+ * without `SQLITE_`.
+ */
+export const problemOf = ({ cause }: { readonly cause?: unknown }, code: string = codeOf(cause)): Problem => {
   const text = cause instanceof Error ? cause.message : String(cause)
   const said = code === "" ? text : `${text} (SQLITE_${code})`
   // No code of SQLite's: the client knows by itself that its connection is gone.

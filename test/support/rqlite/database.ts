@@ -55,10 +55,12 @@ const bind = (sql: string, params: ReadonlyArray<Param>): ReadonlyArray<unknown>
   return named.length === 0 ? bare : [...bare, Object.fromEntries(named)]
 }
 
+type Prepared = Sqlite.Statement<Array<unknown>, ReadonlyArray<unknown>>
+
 /** One connection for all writes, whose counters of affected rows and of the last rowid every statement reports, also one that changes none. */
 interface Handle {
   readonly db: Sqlite.Database
-  readonly counters: Sqlite.Statement
+  readonly counters: Prepared
 }
 
 const counts = ({ counters }: Handle): Result => {
@@ -66,9 +68,9 @@ const counts = ({ counters }: Handle): Result => {
   return { _tag: "Counts", lastInsertId: BigInt(String(row?.[0])), rowsAffected: BigInt(String(row?.[1])) }
 }
 
-const prepare = ({ db }: Handle, sql: string): Sqlite.Statement | undefined => {
+const prepare = ({ db }: Handle, sql: string): Prepared | undefined => {
   try {
-    return db.prepare(sql)
+    return db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql)
   } catch (error) {
     if (error instanceof RangeError && /no statements/.test(error.message)) return undefined
     throw error
@@ -80,7 +82,7 @@ const check = (sql: string, params: ReadonlyArray<Param>): void => {
   if (params.length < want) throw new Error(`not enough args to execute query: want ${want} got ${params.length}`)
 }
 
-const rows = (statement: Sqlite.Statement, { params, sql }: Statement): Result => {
+const rows = (statement: Prepared, { params, sql }: Statement): Result => {
   check(sql, params)
   const columns = statement.columns()
   const types = columns.map(({ type }) => (type ?? "").toLowerCase())
@@ -98,7 +100,7 @@ const rows = (statement: Sqlite.Statement, { params, sql }: Statement): Result =
 
 const execute = (handle: Handle, statement: Statement, options: Options): Result => {
   const { params, sql } = statement
-  let prepared: Sqlite.Statement | undefined
+  let prepared: Prepared | undefined
   try {
     prepared = prepare(handle, sql)
   } catch (error) {
@@ -202,7 +204,13 @@ const prepares = (handle: Handle, { sql }: Statement): boolean => {
 export const open = (): Database => {
   const db = new Sqlite(":memory:")
   db.pragma("foreign_keys = OFF")
-  const handle = { db, counters: db.prepare("SELECT last_insert_rowid(), changes()").raw().safeIntegers() }
+  const handle = {
+    db,
+    counters: db
+      .prepare<Array<unknown>, ReadonlyArray<unknown>>("SELECT last_insert_rowid(), changes()")
+      .raw()
+      .safeIntegers()
+  }
   return {
     execute: (statements, options) =>
       write(
@@ -228,7 +236,7 @@ export const open = (): Database => {
       if (statements.some(({ sql }) => breaking.test(sql))) throw new RequestFailed("disallowed pragma")
       return statements.filter(({ sql }) => sql !== "").map((statement) => attempt(() => query(handle, statement)))
     },
-    rows: (sql) => db.prepare(sql).raw().all(),
+    rows: (sql) => db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql).raw().all(),
     close: () => db.close()
   }
 }

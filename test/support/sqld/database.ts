@@ -81,7 +81,7 @@ export const connect = (filename: string): Connection => {
     return args.map(toSqlite)
   }
 
-  const counter = (sql: string): number => Number(db.prepare(sql).raw().all()[0]?.[0])
+  const counter = (sql: string): number => Number(db.prepare(sql).pluck().get())
 
   return {
     check: (sql) => {
@@ -105,7 +105,7 @@ export const connect = (filename: string): Connection => {
     },
     run: (sql, stmt) => {
       try {
-        const statement = db.prepare(sql)
+        const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql)
         const changes = /^\s*(WITH\b.*\b)?(INSERT|REPLACE|UPDATE|DELETE)\b/is.test(sql)
         const inserts = /^\s*(INSERT|REPLACE)\b/i.test(sql)
         const bound = args(sql, stmt)

@@ -233,7 +233,7 @@ export const make = (options: Options = {}): Effect.Effect<SqldServer, ListenErr
       rows: (sql) =>
         Effect.sync(() => {
           const db = new Sqlite(filename)
-          const rows = db.prepare(sql).raw().all()
+          const rows = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql).raw().all()
           db.close()
           return rows
         }),

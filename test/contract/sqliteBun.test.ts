@@ -1,0 +1,6 @@
+import { it } from "@effect/vitest"
+import { onFiles } from "../support/sqliteContract.js"
+import { available } from "../support/sqliteLibraries.js"
+
+if (available.includes("bun:sqlite")) onFiles("bun:sqlite")
+else it.skip("SqliteStore by bun:sqlite, which only Bun has")

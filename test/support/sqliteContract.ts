@@ -1,0 +1,32 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { load, type Name } from "holdfast/internal/sqliteDriver/load"
+import * as SqliteStore from "holdfast/SqliteStore"
+import * as ContractSuite from "holdfast/testing/ContractSuite"
+import { insertion } from "./sqlRows.js"
+import * as Temp from "./temp.js"
+
+class Filename extends Context.Tag("test/Filename")<Filename, string>() {}
+
+/** The contract suite on files, by one of the libraries. It writes raw rows as well: two of them must not have a file open in a process. */
+export const onFiles = (driver: Name): void => {
+  const layerWith = (options: Omit<SqliteStore.Options, "filename" | "driver">) =>
+    Layer.unwrapScoped(
+      Effect.map(Temp.database, (filename) =>
+        Layer.merge(SqliteStore.layer({ ...options, driver, filename }), Layer.succeed(Filename, filename))
+      )
+    )
+
+  ContractSuite.suite(`SqliteStore on a file, by ${driver}`, layerWith({}), {
+    layerWith,
+    raw: (table, row) =>
+      Effect.gen(function* () {
+        const library = yield* load(driver)
+        const { params, sql } = insertion(table, row)
+        const database = library.open(yield* Filename)
+        database.prepare(sql).run(params)
+        database.close()
+      })
+  })
+}

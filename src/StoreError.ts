@@ -96,7 +96,17 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("hold
 const storeRejectedFields = {
   operation: Schema.String,
   executionId: Schema.optional(Schema.String),
-  reason: Schema.Literal("invalid-input", "sql", "constraint", "disk-full", "auth", "read-only", "open", "schema"),
+  reason: Schema.Literal(
+    "invalid-input",
+    "sql",
+    "constraint",
+    "too-large",
+    "disk-full",
+    "auth",
+    "read-only",
+    "open",
+    "schema"
+  ),
   path: Schema.optional(Schema.String),
   detail: Schema.String,
   cause: Schema.optional(Schema.Defect)
@@ -104,7 +114,8 @@ const storeRejectedFields = {
 
 /**
  * The store will never accept this: invalid input (`path` names the part), an SQL error, a constraint, a full disk, missing rights, a
- * file that is no database. Nothing was written.
+ * file that is no database, a value, row or answer above a limit of the database (`"too-large"`; `detail` names the limit). Nothing was
+ * written.
  *
  * @since 0.1.0
  * @category errors

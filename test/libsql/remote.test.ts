@@ -129,7 +129,6 @@ describe("what a server answers", () => {
     ["403", { status: 403 }, { _tag: "StoreRejected", reason: "auth" }, "does not allow this"],
     ["404", { status: 404, body: "no namespace" }, { _tag: "StoreRejected", reason: "open" }, "no namespace"],
     ["a redirect", { status: 307 }, { _tag: "StoreRejected", reason: "open" }, "status 307"],
-    ["413", { status: 413 }, { _tag: "StoreRejected", reason: "sql" }, "too large"],
     [
       "500",
       { status: 500, body: "<p>oh\n no</p>" },
@@ -185,6 +184,17 @@ describe("what a server answers", () => {
       })
     )
   }
+
+  it.scoped("that a write is too large is said of that write", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      yield* sqld.inject({ apply: 0, answer: { status: 413 } })
+      const error = yield* Effect.flip(store.save(order))
+      assert.deepInclude(error, { _tag: "StoreRejected", reason: "too-large" })
+      assert.include(error.message, "the request is larger")
+      yield* store.save(order)
+    })
+  )
 
   it.scoped("that it is overloaded is waited for, up to a budget", () =>
     Effect.gen(function* () {
@@ -295,7 +305,7 @@ describe("a write whose answer is lost on the way from a server", () => {
       assert.deepStrictEqual(seqs, [1])
       yield* sqld.inject({ writes: true, answer: "drop" })
       assert.deepStrictEqual((yield* store.commit(execution, { emits })).seqs, [2])
-      const looks = (yield* sqld.received).filter(({ body }) => body.includes("SELECT DISTINCT o.seq"))
+      const looks = (yield* sqld.received).filter(({ body }) => body.includes("SELECT json_each.key, o.seq"))
       assert.strictEqual(looks.length, 1)
       assert.include(looks[0]?.body, '{"type":"integer","value":"1"}')
     })

@@ -249,12 +249,15 @@ describe("a commit whose answer is lost", () => {
     )
 
     it("by where each stands among its like", () => {
-      const emits = ["x", "y", "x"].map((event) => ({ targetId: "t", event }))
-      const row = (seq: number, event: string) => [seq, "t", event]
-      assert.deepStrictEqual(seqsFrom(emits, [row(4, "x"), row(5, "y"), row(6, "x")]), Option.some([4, 5, 6]))
-      assert.deepStrictEqual(seqsFrom(emits, [row(5, "y")]), Option.some([4, 5, 6]))
-      assert.deepStrictEqual(seqsFrom(emits, [row(6, "x")]), Option.none())
-      assert.deepStrictEqual(seqsFrom(emits, []), Option.none())
+      const emits = ["x", "y", "x"]
+      const rows = (stored: { readonly [seq: number]: string }) =>
+        Object.entries(stored).flatMap(([seq, event]) =>
+          emits.flatMap((emit, place) => (emit === event ? [[place, Number(seq)]] : []))
+        )
+      assert.deepStrictEqual(seqsFrom(3, rows({ 4: "x", 5: "y", 6: "x" })), Option.some([4, 5, 6]))
+      assert.deepStrictEqual(seqsFrom(3, rows({ 5: "y" })), Option.some([4, 5, 6]))
+      assert.deepStrictEqual(seqsFrom(3, rows({ 6: "x" })), Option.none())
+      assert.deepStrictEqual(seqsFrom(3, []), Option.none())
     })
   })
 })

@@ -79,6 +79,12 @@ const ofServer = (error: LibsqlError): Failure => {
   if (error.code === "SQLITE_UNKNOWN" || /^(SQL|ARGS)_/.test(error.code)) return notApplied("sql", said, error)
   if (error.code.startsWith("SQLITE_")) return ofProblem(problemOf({ cause: error.cause ?? error }))
   switch (error.code) {
+    case "RESPONSE_TOO_LARGE":
+      return notApplied(
+        "too-large",
+        `the server's answers hold no more (--max-response-size, 10 MB by default): ${said}`,
+        error
+      )
     case "TRANSACTION_BUSY":
       return notApplied("busy", said, error)
     case "TRANSACTION_TIMEOUT":
@@ -138,7 +144,7 @@ export const ofStatus = (status: number, body: string): Failure => {
     case 429:
       return notApplied("busy", `the server is overloaded (${said})`)
     case 413:
-      return notApplied("sql", `the request is too large (${said})`)
+      return notApplied("too-large", `the request is larger than what is between here and the server allows (${said})`)
   }
   if (status < 400 || status === 404 || status === 405) {
     return notApplied("open", `there is no such database at this URL (${said})`)

@@ -1,7 +1,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CommitOutcome, EncodedCommit, EncodedEmit } from "../../EncodedStore.js"
+import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import { type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as ambiguousWrite from "./ambiguousWrite.js"
@@ -14,29 +14,19 @@ type Row = ReadonlyArray<unknown>
 const conflict = (found: Option.Option<number>): CommitOutcome => ({ _tag: "Conflict", found })
 
 /**
- * The seqs of emits, told by those that are still in the outbox: they are numbered consecutively. None where there are none left, or
- * where the same events are in it twice.
+ * The seqs of so many emits, told by those that are still in the outbox: they are numbered consecutively. `rows` are an emit's place among
+ * them and the seq of a row that holds the same. None where there are none left, or where the same events are in it twice.
  */
-export const seqsFrom = (
-  emits: ReadonlyArray<EncodedEmit>,
-  rows: ReadonlyArray<Row>
-): Option.Option<ReadonlyArray<number>> => {
-  const places = new Map<string, Array<number>>()
-  for (const [i, { event, targetId }] of emits.entries()) {
-    const name = JSON.stringify([targetId, event])
-    places.set(name, [...(places.get(name) ?? []), i])
-  }
+export const seqsFrom = (count: number, rows: ReadonlyArray<Row>): Option.Option<ReadonlyArray<number>> => {
   // Each row says where the first of them would be; twice the same event is in two places.
   const votes = new Map<number, number>()
-  for (const [seq, targetId, event] of rows) {
-    for (const i of places.get(JSON.stringify([targetId, event])) ?? []) {
-      const first = Number(seq) - i
-      votes.set(first, (votes.get(first) ?? 0) + 1)
-    }
+  for (const [place, seq] of rows) {
+    const first = Number(seq) - Number(place)
+    votes.set(first, (votes.get(first) ?? 0) + 1)
   }
   const [best, second] = Array.from(votes).sort(([, a], [, b]) => b - a)
   if (best === undefined || second?.[1] === best[1]) return Option.none()
-  return Option.some(emits.map((_, i) => best[0] + i))
+  return Option.some(Array.from({ length: count }, (_, i) => best[0] + i))
 }
 
 /** Runs commits and tells what became of them, also where the answer to one is lost. */
@@ -51,7 +41,7 @@ export const make = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     const rows = driver.query(call, { sql: sql.findEmits, params: [emitsParam(commit.emits), known] })
     return Effect.map(rows, (rows) => ({
       _tag: "Applied",
-      seqs: Option.getOrElse(seqsFrom(commit.emits, rows), () => [])
+      seqs: Option.getOrElse(seqsFrom(commit.emits.length, rows), () => [])
     }))
   }
 

@@ -6,6 +6,7 @@ import type { BrokenTimer, Encoded, EncodedDeadLetter } from "../../EncodedStore
 import type { Call, Param, SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
 import type { Once } from "./idempotentWrite.js"
+import type { ReadPage } from "./pages.js"
 import type { Sql } from "./statements.js"
 
 type Row = ReadonlyArray<unknown>
@@ -21,18 +22,21 @@ export const failed = ([attempts, error, failedAt, retryAt]: Row): Omit<Failure,
         retryAt: Number(retryAt)
       }
 
-/** Sorts the rows of due timers into those that are timers and those that are none. The statement has looked at what their columns hold. */
+/** Whether a row of due timers is a timer. The statement has looked at what the columns of the others hold. */
+export const isTimer = (row: Row): boolean => Number(row[3]) !== -1
+
+/** Sorts the rows of due timers into those that are timers and those that are none. */
 export const dueTimers = (rows: ReadonlyArray<Row>) => {
   const timers: Array<Timer> = []
   const failures: Array<Failure> = []
   const broken: Array<BrokenTimer> = []
   for (const row of rows) {
     const timer = { executionId: String(row[0]), path: String(row[1]), fireAt: Number(row[2]) }
-    const failure = row[3] === null ? undefined : failed(row.slice(3))
-    if (failure?.attempts === -1) {
-      broken.push({ ...timer, problem: failure.error })
+    if (!isTimer(row)) {
+      broken.push({ ...timer, problem: String(row[4]) })
       continue
     }
+    const failure = row[3] === null ? undefined : failed(row.slice(3))
     timers.push(timer)
     if (failure !== undefined) failures.push({ work: { _tag: "Timer", ...timer }, ...failure })
   }
@@ -46,12 +50,17 @@ const keyOf = (work: WorkItem): ReadonlyArray<Param> =>
 /** Runs a write that does the same when it is applied again. */
 type Write = (call: Call, sql: string, ...params: ReadonlyArray<Param>) => Effect.Effect<void, StoreError>
 
+interface Means {
+  readonly once: Once
+  readonly write: Write
+  readonly readPage: ReadPage
+}
+
 /** Work that failed and work that was given up, in SQL. */
 export const make = (
   driver: SqlDriver,
   sql: Sql,
-  once: Once,
-  write: Write
+  { once, readPage, write }: Means
 ): Pick<Encoded, "isSpawning" | "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"> => ({
   isSpawning: (childId) =>
     Effect.map(
@@ -74,16 +83,19 @@ export const make = (
     ),
 
   listDeadLetters: ({ after = 0, executionId, kind, limit }) => {
-    const page = [after, limit]
-    const statement =
+    const [text, filter]: readonly [string, ReadonlyArray<string>] =
       executionId === undefined
         ? kind === undefined
-          ? { sql: sql.listDeadLetters, params: page }
-          : { sql: sql.listDeadLettersOfKind, params: [kind, ...page] }
+          ? [sql.listDeadLetters, []]
+          : [sql.listDeadLettersOfKind, [kind]]
         : kind === undefined
-          ? { sql: sql.listDeadLettersOf, params: [executionId, ...page] }
-          : { sql: sql.listDeadLettersOfBoth, params: [executionId, kind, ...page] }
-    return Effect.map(driver.query({ operation: "listDeadLetters" }, statement), (rows) => rows.map(deadLetter))
+          ? [sql.listDeadLettersOf, [executionId]]
+          : [sql.listDeadLettersOfBoth, [executionId, kind]]
+    const statement = (row: Row | undefined, limit: number) => ({
+      sql: text,
+      params: [...filter, row === undefined ? after : Number(row[0]), limit]
+    })
+    return Effect.map(readPage({ operation: "listDeadLetters" }, limit, { statement }), (rows) => rows.map(deadLetter))
   },
 
   redrive: (id) =>

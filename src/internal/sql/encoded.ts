@@ -18,6 +18,7 @@ import * as sqlDeadLetters from "./deadLetters.js"
 import * as sqlDelayed from "./delayed.js"
 import { make as makeOnce } from "./idempotentWrite.js"
 import * as sqlLeases from "./leases.js"
+import * as pages from "./pages.js"
 import { checkPrefix, ddl, schemaVersion } from "./schema.js"
 import { makeSql, type Sql } from "./statements.js"
 
@@ -68,11 +69,17 @@ const repeat = (
   )
 }
 
+/** A page of a numbered table, whose text takes a seq and a limit. */
+const numbered = (sql: string, after = 0): pages.Page => ({
+  statement: (row, limit) => ({ sql, params: [row === undefined ? after : Number(row[0]), limit] })
+})
+
 const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Duration.Duration): Encoded => {
   const once = makeOnce(driver, sql, budget)
+  const readPage = pages.make(driver)
   const query = (call: Call, sql: string, ...params: ReadonlyArray<Param>) => driver.query(call, { sql, params })
   const first = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
-    Effect.map(query(call, sql, ...params), (rows) => Option.fromNullable(rows[0]))
+    Effect.map(pages.whole(query(call, sql, ...params)), (rows) => Option.fromNullable(rows[0]))
   /** A write that does the same when it is applied again. */
   const write = (call: Call, sql: string, ...params: ReadonlyArray<Param>) =>
     Effect.asVoid(repeat(driver, call, [{ sql, params }], budget))
@@ -96,10 +103,18 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
       Effect.map(first({ operation: "isProcessed", executionId: id }, sql.isProcessed, id, eventId), Option.isSome),
 
     list: ({ after = "", definitionId, limit, parentId, rootsOnly, status = [] }) => {
-      const page = sql.list({ definitionId, status, rootsOnly, parentId, after, limit })
+      const statement = (row: Row | undefined, limit: number) =>
+        sql.list({
+          definitionId,
+          status,
+          rootsOnly,
+          parentId,
+          after: row === undefined ? after : String(row[0]),
+          limit
+        })
       // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.
       const operation = parentId === undefined ? "listExecutions" : "listChildren"
-      return Effect.map(driver.query({ operation }, page), (rows) =>
+      return Effect.map(readPage({ operation }, limit, { statement }), (rows) =>
         rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
       )
     },
@@ -109,7 +124,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     ...sqlLeases.make(driver, sql, (call, statements) => repeat(driver, call, statements, budget)),
 
     pendingOutbox: (after, limit) =>
-      Effect.map(query({ operation: "pendingOutbox" }, sql.pendingOutbox, after ?? 0, limit), (rows) =>
+      Effect.map(readPage({ operation: "pendingOutbox" }, limit, numbered(sql.pendingOutbox, after)), (rows) =>
         rows.map(([seq, targetId, event, ...failure]) => ({
           seq: Number(seq),
           targetId,
@@ -121,7 +136,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     ackOutbox: (seq) => write({ operation: "ackOutbox" }, sql.ackOutbox, seq),
 
     pendingSpawns: (after, limit) =>
-      Effect.map(query({ operation: "pendingSpawns" }, sql.pendingSpawns, after ?? 0, limit), (rows) =>
+      Effect.map(readPage({ operation: "pendingSpawns" }, limit, numbered(sql.pendingSpawns, after)), (rows) =>
         rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
           seq: Number(seq),
           parentId,
@@ -148,12 +163,15 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
       ),
 
     dueTimers: (now, after, limit) => {
-      const call = { operation: "dueTimers" }
-      const rows =
-        after === undefined
-          ? query(call, sql.dueTimers, now, limit, limit)
-          : query(call, sql.dueTimersAfter, now, after.fireAt, after.executionId, after.path, limit)
-      return Effect.map(rows, sqlDeadLetters.dueTimers)
+      const behind = after === undefined ? undefined : [after.executionId, after.path, after.fireAt]
+      const statement = (row: Row | undefined, limit: number): Statement => {
+        const [executionId, path, fireAt] = row ?? behind ?? []
+        return executionId === undefined
+          ? { sql: sql.dueTimers, params: [now, limit, limit] }
+          : { sql: sql.dueTimersAfter, params: [now, Number(fireAt), String(executionId), String(path), limit] }
+      }
+      const page = { statement, counts: sqlDeadLetters.isTimer }
+      return Effect.map(readPage({ operation: "dueTimers" }, limit, page), sqlDeadLetters.dueTimers)
     },
 
     nextTimer: Effect.gen(function* () {
@@ -173,7 +191,7 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
         (result) => result.changes === 1
       ),
 
-    ...sqlDeadLetters.make(driver, sql, once, write),
+    ...sqlDeadLetters.make(driver, sql, { once, write, readPage }),
 
     appendTrace: (executionId, entry) => {
       const trim = { sql: sql.trimTrace, params: [executionId, executionId, traceMax] }
@@ -185,10 +203,15 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
       )
     },
 
-    readTrace: (executionId) =>
-      Effect.map(query({ operation: "readTrace", executionId }, sql.readTrace, executionId), (rows) =>
+    readTrace: (executionId) => {
+      const statement = (row: Row | undefined, limit: number): Statement =>
+        row === undefined
+          ? { sql: sql.readTrace, params: [executionId, limit] }
+          : { sql: sql.readTraceAfter, params: [executionId, Number(row[0]), limit] }
+      return Effect.map(readPage({ operation: "readTrace", executionId }, pages.all, { statement }), (rows) =>
         rows.map(([index, entry]) => ({ index: Number(index), entry }))
-      ),
+      )
+    },
 
     purge: (id, expectedVersion) => {
       const sweeps = [
@@ -210,10 +233,18 @@ const makeEncoded = (driver: SqlDriver, sql: Sql, traceMax: number, budget: Dura
     },
 
     idsWithPrefix: (prefix) => {
-      const call = { operation: "idsWithPrefix" }
       const end = prefixEnd(prefix)
-      const rows = end === undefined ? query(call, sql.ids, prefix) : query(call, sql.idsBelow, prefix, end)
-      return Effect.map(rows, (rows) => rows.flatMap(([id]) => (typeof id === "string" ? [id] : [])))
+      const statement = (row: Row | undefined, limit: number): Statement => {
+        const from = row === undefined ? prefix : String(row[0])
+        return end === undefined
+          ? { sql: row === undefined ? sql.ids : sql.idsAfter, params: [from, limit] }
+          : { sql: row === undefined ? sql.idsBelow : sql.idsBelowAfter, params: [from, end, limit] }
+      }
+      // What is no text comes behind all texts.
+      const page = { statement, counts: ([id]: Row) => typeof id === "string" }
+      return Effect.map(readPage({ operation: "idsWithPrefix" }, pages.all, page), (rows) =>
+        rows.flatMap(([id]) => (typeof id === "string" ? [id] : []))
+      )
     },
 
     markProcessed: (now) =>

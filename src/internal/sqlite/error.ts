@@ -25,6 +25,7 @@ const meanings: ReadonlyArray<readonly [code: string, kind: Kind, meaning: strin
   ["IOERR", "io", "the disk or the file system failed"],
   ["READONLY", "read-only", "the database cannot be written"],
   ["CONSTRAINT", "constraint", ""],
+  ["TOOBIG", "too-large", "a value or a row is larger than the database allows"],
   ["AUTH", "auth", ""],
   ["PERM", "auth", ""],
   ["NOTADB", "open", "the file is not an SQLite database, or is encrypted"],

@@ -33,7 +33,7 @@ const drivers = {
     "SqlStore",
     "SqliteStore"
   ],
-  rooms: ["groupCommit", "http", "libsql", "memory", "rqlite", "rqliteClient", "sql", "sqlite", "sqliteDriver"]
+  rooms: ["groupCommit", "hrana", "http", "libsql", "memory", "rqlite", "rqliteClient", "sql", "sqlite", "sqliteDriver"]
 }
 const join = (...layers) => ({
   modules: layers.flatMap(({ modules }) => modules),

@@ -76,7 +76,7 @@ describe("a libSQL file that another process has locked", () => {
           reason: "busy",
           outcome: "not-applied"
         })
-        assert.include(error.message, "the database stayed busy for 5s: database is locked (SQLITE_BUSY)")
+        assert.include(error.message, "it stayed so for 5s: database is locked (SQLITE_BUSY)")
         yield* release(child)
         assert.strictEqual((yield* store.commit(order("order-1"))).execution.version, 1)
         assert.strictEqual((yield* store.pendingOutbox()).entries.length, 0)

@@ -125,10 +125,24 @@ describe("what a server answers", () => {
   const expected: ReadonlyArray<
     readonly [name: string, answer: SqldServer.Reply, expected: Partial<StoreError> & object, text: string]
   > = [
-    ["401", { status: 401, body: "{}" }, { _tag: "StoreRejected", reason: "auth" }, "token is missing"],
-    ["403", { status: 403 }, { _tag: "StoreRejected", reason: "auth" }, "does not allow this"],
-    ["404", { status: 404, body: "no namespace" }, { _tag: "StoreRejected", reason: "open" }, "no namespace"],
-    ["a redirect", { status: 307 }, { _tag: "StoreRejected", reason: "open" }, "status 307"],
+    [
+      "its 401",
+      { status: 401, body: '{"error":"Unauthorized: `The JWT is invalid`"}' },
+      { _tag: "StoreRejected", reason: "auth" },
+      "token is missing"
+    ],
+    [
+      "its 403",
+      { status: 403, body: '{"error":"Authorization forbidden: no Write permission"}' },
+      { _tag: "StoreRejected", reason: "auth" },
+      "does not allow this"
+    ],
+    [
+      "that it cannot read the request",
+      { status: 400, body: "Cannot deserialize client message from JSON: EOF" },
+      { _tag: "StoreRejected", reason: "sql" },
+      "EOF"
+    ],
     [
       "500",
       { status: 500, body: "<p>oh\n no</p>" },
@@ -149,6 +163,72 @@ describe("what a server answers", () => {
       "The stream has expired"
     ]
   ]
+  const foreign: ReadonlyArray<readonly [SqldServer.Reply, "StoreRejected" | "StoreUnavailable", string]> = [
+    [
+      { status: 301, location: "https://elsewhere.example/db?token=secret" },
+      "StoreRejected",
+      "https://elsewhere.example/db)"
+    ],
+    [{ status: 400, body: "<h1>Bad\nRequest</h1>" }, "StoreRejected", "<h1>Bad Request</h1>"],
+    [{ status: 401, body: "<html>" }, "StoreRejected", "what is in front of the server"],
+    [{ status: 403, body: '{"message":"Forbidden"}' }, "StoreRejected", "Forbidden"],
+    [{ status: 404, body: "<html>not found</html>" }, "StoreRejected", "not found"],
+    [{ status: 502, body: "<html>bad gateway</html>" }, "StoreUnavailable", "bad gateway"],
+    [{ status: 503, body: "no healthy upstream" }, "StoreUnavailable", "no healthy upstream"]
+  ]
+  for (const [answer, opening, text] of foreign) {
+    it.scoped(`may not be the server's own word, which says nothing for good but to who opens: ${answer.status}`, () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open()
+        const { driver } = yield* openDriver({ url: sqld.url, groupCommit: false })
+        yield* sqld.inject({ times: 3, apply: 0, answer })
+        const found = yield* Effect.flip(store.load("order-1"))
+        assert.deepInclude(found, { _tag: "StoreUnavailable", reason: "connection", outcome: "not-applied" })
+        assert.include(found.message, text)
+        const unknown = yield* Effect.flip(driver.transaction(call, [{ sql: "DELETE FROM harel_outbox", params: [] }]))
+        assert.deepInclude(unknown, { _tag: "StoreUnavailable", reason: "connection", outcome: "unknown" })
+        const refused = yield* Effect.flip(LibsqlStore.make({ url: sqld.url }))
+        assert.deepInclude(refused, { _tag: opening, operation: "open" })
+        assert.notInclude(refused.message, "secret")
+        yield* store.save(order)
+      })
+    )
+  }
+
+  for (const [status, body] of [
+    [404, '{"error":"Namespace `default` doesn\'t exist"}'],
+    [503, '{"error":"Namespace store has shutdown"}']
+  ] as const) {
+    const restarting = { apply: 0, answer: { status, type: "application/json", body } } as const
+
+    it.scopedLive(`that it is going down or coming up is waited for: ${status}`, () =>
+      Effect.gen(function* () {
+        const sqld = yield* SqldServer.make()
+        yield* sqld.inject(restarting)
+        const { store } = yield* LibsqlStore.make({ url: sqld.url, busyTimeout: "1 minute" })
+        yield* sqld.inject({ ...restarting, times: 3 })
+        yield* store.save(order)
+        assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_executions")).length, 1)
+      })
+    )
+
+    it.scoped(`that it stays so is an outage, and to who opens that there is no database: ${status}`, () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open({ busyTimeout: 0 })
+        yield* sqld.inject({ ...restarting, times: 3 })
+        for (const operation of [Effect.asVoid(store.load("order-1")), Effect.asVoid(store.save(order))]) {
+          assert.deepInclude(yield* Effect.flip(operation), {
+            _tag: "StoreUnavailable",
+            reason: "busy",
+            outcome: "not-applied"
+          })
+        }
+        const refused = yield* Effect.flip(LibsqlStore.make({ url: sqld.url, busyTimeout: 0 }))
+        assert.deepInclude(refused, { _tag: "StoreRejected", reason: "open", path: sqld.url })
+      })
+    )
+  }
+
   for (const [name, answer, error, text] of expected) {
     it.scoped(`is told of a read: ${name}`, () =>
       Effect.gen(function* () {

@@ -25,7 +25,7 @@ export const patiently =
         isBusy(failure)
           ? new Failure({
               ...failure,
-              detail: `the database stayed busy for ${Duration.format(patience)}: ${failure.detail}`
+              detail: `it stayed so for ${Duration.format(patience)}: ${failure.detail}`
             })
           : failure
       )

@@ -1,44 +1,34 @@
-import type { Client, InStatement } from "@libsql/client"
 import * as Effect from "effect/Effect"
-import type { Statement } from "../../SqlDriver.js"
+import type { Statement, StatementResult } from "../../SqlDriver.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import { type Failure, toStoreError } from "./error.js"
-import { toResult } from "./values.js"
 
-/** Runs a use of a client. It may run it again, where the first is certain to have done nothing. */
-export type Use = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>) => Effect.Effect<A, Failure>
-
-/** Reads rows with a client. */
-export type Read = (client: Client, statement: Statement) => Promise<ReadonlyArray<ReadonlyArray<unknown>>>
+export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
 
 /**
- * - `write`: makes of a statement one that the client takes.
- * - `read`: how rows are read.
+ * A libSQL database.
+ *
+ * - `write`: runs statements in one transaction. It asks for them when it is about to send them, once.
+ * - `read`: runs a query.
+ *
+ * Either may run again what is certain to have done nothing.
  */
-export interface Options {
-  readonly use: Use
-  readonly write: (statement: Statement) => InStatement
-  readonly read: Read
+export interface Database {
+  readonly write: (statements: () => ReadonlyArray<Statement>) => Effect.Effect<ReadonlyArray<StatementResult>, Failure>
+  readonly read: (statement: Statement) => Effect.Effect<Rows, Failure>
 }
 
-/**
- * A driver on a client: a transaction is one batch.
- *
- * A batch is the one transaction of libSQL that holds everywhere: one round trip, all or nothing, and no connection of its own that is
- * left behind.
- */
-export const make = ({ read, use, write }: Options): LazyDriver => ({
-  transaction: (call, statements) =>
-    Effect.suspend(() => {
-      let taken: Array<InStatement> | undefined
-      return use("write", async (client) => {
-        taken ??= statements().map(write)
-        return (await client.batch(taken, "write")).map(toResult)
-      })
-    }).pipe(Effect.mapError((failure) => toStoreError(call, failure, true))),
-  query: (call, statement) =>
-    Effect.mapError(
-      use("read", (client) => read(client, statement)),
-      (failure) => toStoreError(call, failure, false)
-    )
+/** The driver of a database. */
+export const make = ({ read, write }: Database): LazyDriver => ({
+  transaction: (call, statements) => Effect.mapError(write(statements), (failure) => toStoreError(call, failure, true)),
+  query: (call, statement) => Effect.mapError(read(statement), (failure) => toStoreError(call, failure, false))
 })
+
+/** Gives a list that is asked for more than once as it was the first time. */
+export const askedOnce = <A>(list: () => ReadonlyArray<A>): (() => ReadonlyArray<A>) => {
+  let taken: ReadonlyArray<A> | undefined
+  return () => {
+    taken ??= list()
+    return taken
+  }
+}

@@ -1,21 +1,30 @@
 import { LibsqlError } from "@libsql/client"
 import * as Data from "effect/Data"
-import * as Predicate from "effect/Predicate"
 import type { Call } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import * as transportError from "../http/transportError.js"
+import type { HranaError, NoAnswer, Refused, StatementFailed } from "../hrana/errors.js"
+import * as refusal from "../hrana/refusal.js"
 import { type Problem, problemOf } from "../sqlite/error.js"
 
 type Unavailable = StoreUnavailable["reason"]
 type Rejected = Exclude<StoreRejected["reason"], "schema">
 
-/** What went wrong between a driver and its database. `outcome` is that of a write. */
+/**
+ * What went wrong between a driver and its database.
+ *
+ * - `outcome`: that of a write.
+ * - `opening`: what it means to one who opens the database, where that is more: a database that has once been there is away, one that
+ *   has not may be none.
+ * - `place`: where the database is, unless the caller knows.
+ */
 export class Failure extends Data.TaggedError("LibsqlFailure")<{
   readonly reason: Unavailable | Rejected
   readonly outcome: "not-applied" | "unknown"
   readonly detail: string
+  readonly opening?: "open" | "auth" | undefined
   readonly path?: string | undefined
-  readonly cause?: unknown | undefined
+  readonly place?: string | undefined
+  readonly cause?: unknown
 }> {
   override get message(): string {
     return this.detail
@@ -31,19 +40,26 @@ const isUnavailable = (reason: Failure["reason"]): reason is Unavailable =>
 
 /** The error that a caller sees; `write` says that it wrote. */
 export const toStoreError = (call: Call, failure: Failure, write: boolean): StoreUnavailable | StoreRejected => {
-  const { cause, detail, path, reason } = failure
-  const common = {
-    operation: call.operation,
-    executionId: call.executionId,
-    detail,
-    cause
+  const { executionId, operation } = call
+  const { cause, place } = failure
+  const opens = operation === "open"
+  const reason = (opens ? failure.opening : undefined) ?? failure.reason
+  if (isUnavailable(reason)) {
+    const detail = place === undefined ? failure.detail : `${place}: ${failure.detail}`
+    const outcome = write ? failure.outcome : "not-applied"
+    return new StoreUnavailable({ operation, executionId, reason, outcome, detail, cause })
   }
-  return isUnavailable(reason)
-    ? new StoreUnavailable({ ...common, reason, outcome: write ? failure.outcome : "not-applied" })
-    : new StoreRejected({ ...common, path, reason })
+  const path = failure.path ?? (opens ? place : undefined)
+  return new StoreRejected({ operation, executionId, reason, path, detail: failure.detail, cause })
 }
 
-/** A lock that is in the way, or a server that is overloaded: the very same will do a little later. */
+/** The failure of a database that is at a place. */
+export const at =
+  (place: string) =>
+  (failure: Failure): Failure =>
+    new Failure({ ...failure, place })
+
+/** A lock that is in the way, a server that is overloaded or starts again: the very same will do a little later. */
 export const isBusy = (failure: Failure): boolean => failure.reason === "busy" && failure.outcome === "not-applied"
 
 const notApplied = (reason: Failure["reason"], detail: string, cause?: unknown): Failure =>
@@ -73,81 +89,100 @@ export const ofLocal = (error: unknown): Failure => {
   return ofProblem(problemOf({ cause: error instanceof LibsqlError ? (error.cause ?? error) : error }))
 }
 
-/** What a server says of a statement, or of all statements of a request. */
-const ofServer = (error: LibsqlError): Failure => {
-  const said = error.cause instanceof Error ? error.cause.message : error.message
-  if (error.code === "SQLITE_UNKNOWN" || /^(SQL|ARGS)_/.test(error.code)) return notApplied("sql", said, error)
-  if (error.code.startsWith("SQLITE_")) return ofProblem(problemOf({ cause: error.cause ?? error }))
-  switch (error.code) {
+const answersHold = "an answer of the server holds no more (--max-response-size, 10 MB by default)"
+
+const ofStatement = (error: StatementFailed): Failure => {
+  const { code, detail } = error
+  if (code === "SQLITE_UNKNOWN" || /^(SQL|ARGS)_/.test(code)) return notApplied("sql", detail, error)
+  if (code.startsWith("SQLITE_")) {
+    return ofProblem({ ...problemOf({ cause: Object.assign(new Error(detail), { code }) }), cause: error })
+  }
+  switch (code) {
     case "RESPONSE_TOO_LARGE":
-      return notApplied(
-        "too-large",
-        `the server's answers hold no more (--max-response-size, 10 MB by default): ${said}`,
-        error
-      )
+      return notApplied("too-large", `${answersHold}: ${detail}`, error)
     case "TRANSACTION_BUSY":
-      return notApplied("busy", said, error)
+      return notApplied("busy", detail, error)
     case "TRANSACTION_TIMEOUT":
-      return unknown("busy", said, error)
+      return unknown("busy", detail, error)
     case "BLOCKED":
-      return notApplied("read-only", `the server does not take this now: ${said}`, error)
+      return notApplied("read-only", `the server does not take this now: ${detail}`, error)
     default:
-      return unknown("connection", said, error)
+      return unknown("connection", detail, error)
   }
 }
 
-/** Reads what a call to a server failed with; what its HTTP answer says has been read before. */
-export const ofRemote = (error: unknown): Failure => {
-  if (error instanceof Failure) return error
-  if (error instanceof LibsqlError) return ofServer(error)
-  const detail = error instanceof Error ? error.message : String(error)
-  return unknown("connection", `the answer is none of a libSQL server: ${detail}`, error)
+const noDatabase = "this URL leads to no database that answers"
+
+/** What an answer means of which it is not certain that the server gave it. */
+const ofForeign = (status: number, said: string): Failure => {
+  if (status >= 500) return unknown("connection", `the server failed (${said})`)
+  if (status === 401 || status === 403) {
+    const detail = `what is in front of the server does not let this through (${said})`
+    return new Failure({ reason: "connection", outcome: "unknown", opening: "auth", detail })
+  }
+  const detail = status < 400 ? `the server is said to be elsewhere (${said})` : `${noDatabase} (${said})`
+  return new Failure({ reason: "connection", outcome: "unknown", opening: "open", detail })
 }
 
-/** Reads why a request got no whole answer. */
-export const ofRequest = (cause: unknown): Failure => {
-  const { detail, problem } = transportError.read(cause)
+const ofRefusal = (refused: Refused): Failure => {
+  const { meaning, said } = refusal.read(refused)
+  switch (meaning) {
+    case "auth":
+      return notApplied(
+        "auth",
+        refused.status === 401
+          ? `the token is missing, wrong or expired (${said})`
+          : `the token does not allow this (${said})`
+      )
+    case "overloaded":
+      return notApplied("busy", `the server is overloaded (${said})`)
+    case "too-large":
+      return notApplied("too-large", `the request is larger than what is in front of the server allows (${said})`)
+    case "stopping":
+      return new Failure({
+        reason: "busy",
+        outcome: "not-applied",
+        opening: "open",
+        detail: `${noDatabase} (${said})`
+      })
+    case "unreadable":
+      return notApplied("sql", `the server cannot read the request (${said})`)
+    case "foreign":
+      return ofForeign(refused.status, said)
+  }
+}
+
+const ofNoAnswer = (error: NoAnswer): Failure => {
+  const { cause, detail, problem } = error
+  const unreached = { reason: "connection", outcome: "not-applied", cause } as const
   switch (problem) {
     case "certificate":
-      return notApplied("open", `the server is not trusted: ${detail}`, cause)
+      return new Failure({ ...unreached, opening: "open", detail: `no TLS connection came about: ${detail}` })
     case "port":
-      return notApplied("open", detail, cause)
+      return new Failure({ ...unreached, opening: "open", detail })
     case "unconnected":
-      return notApplied("connection", detail, cause)
+      return new Failure({ ...unreached, detail })
+    case "timeout":
+      return unknown("timeout", detail, cause)
     case "broken":
       return unknown("connection", detail, cause)
   }
 }
 
-/** What an answer that is no success says, which servers put into JSON in two ways. */
-const textOf = (body: string): string => {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    if (Predicate.hasProperty(parsed, "error") && Predicate.isString(parsed.error)) return parsed.error
-    if (Predicate.hasProperty(parsed, "message") && Predicate.isString(parsed.message)) return parsed.message
-  } catch {
-    // Not every answer is JSON.
+/** Reads what a request to a server failed with. */
+export const ofHrana = (error: HranaError): Failure => {
+  switch (error._tag) {
+    case "NoToken":
+      return error.problem === "missing"
+        ? notApplied("connection", error.detail, error.cause)
+        : new Failure({ reason: "invalid-input", outcome: "not-applied", path: "authToken", detail: error.detail })
+    case "NoAnswer":
+      return ofNoAnswer(error)
+    case "Refused":
+      return ofRefusal(error)
+    case "Unreadable":
+      return unknown("connection", `the answer is none of a libSQL server: ${error.detail}`)
+    case "StatementFailed":
+      return ofStatement(error)
   }
-  const line = body.trim().replace(/\s+/g, " ")
-  return line.length > 200 ? `${line.slice(0, 200)}...` : line
-}
-
-/** Sorts an answer by its status, which is not one of success. */
-export const ofStatus = (status: number, body: string): Failure => {
-  const text = textOf(body)
-  const said = `status ${status}${text === "" ? "" : `: ${text}`}`
-  switch (status) {
-    case 401:
-      return notApplied("auth", `the token is missing, wrong or expired (${said})`)
-    case 403:
-      return notApplied("auth", `the token does not allow this (${said})`)
-    case 429:
-      return notApplied("busy", `the server is overloaded (${said})`)
-    case 413:
-      return notApplied("too-large", `the request is larger than what is between here and the server allows (${said})`)
-  }
-  if (status < 400 || status === 404 || status === 405) {
-    return notApplied("open", `there is no such database at this URL (${said})`)
-  }
-  return unknown("connection", `the server failed (${said})`)
 }

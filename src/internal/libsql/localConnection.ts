@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { make as makeTurn } from "../sqlite/eventLoop.js"
 import { patiently } from "./busyRetry.js"
-import type { Use } from "./driver.js"
 import { Failure, isBusy, ofLocal } from "./error.js"
 
 /** - `filename`: none for a database in memory. */
@@ -14,6 +13,9 @@ export interface Options {
   readonly durability: "full" | "normal"
   readonly busyTimeout: Duration.Duration
 }
+
+/** Uses a client. It may do so again, where the first use is certain to have done nothing. */
+type Use = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>) => Effect.Effect<A, Failure>
 
 /**
  * A connection to a database of this process, for one use at a time.
@@ -30,6 +32,21 @@ export interface Connection {
 export interface Owned {
   readonly use: <A>(run: (client: Client) => Promise<A>) => Effect.Effect<A, Failure>
   readonly giveBack: Effect.Effect<void>
+}
+
+/**
+ * What a connection is doing.
+ *
+ * - `client`: the one that is open, opened when it is needed.
+ * - `owned`: whether a transaction of the application has it to itself.
+ * - `locked`, `lookedAt`: the lock that the last write met, and when it was last looked for, in milliseconds since the epoch.
+ */
+interface State {
+  client: Client | undefined
+  closed: boolean
+  owned: boolean
+  locked: Failure | undefined
+  lookedAt: number
 }
 
 const tried = <A>(run: () => Promise<A>): Effect.Effect<A, Failure> => Effect.tryPromise({ try: run, catch: ofLocal })
@@ -52,6 +69,13 @@ const noLog = (journal: unknown): Failure =>
     detail: `its file system does not allow SQLite's write-ahead log: the journal mode stays ${String(journal)}`
   })
 
+const closed: Failure = new Failure({ reason: "shutdown", outcome: "not-applied", detail: "the store is closed" })
+const taken: Failure = new Failure({
+  reason: "busy",
+  outcome: "not-applied",
+  detail: "a transaction of the application has the only connection"
+})
+
 // `executeMultiple` leaves no statement behind when it meets a lock.
 const prepare = async (client: Client, { durability, filename }: Options): Promise<Client> => {
   try {
@@ -70,12 +94,90 @@ const prepare = async (client: Client, { durability, filename }: Options): Promi
 const open = (options: Options): Effect.Effect<Client, Failure> =>
   tried(() => prepare(createClient({ url: urlOf(options.filename), intMode: "bigint" }), options))
 
-const closed: Failure = new Failure({ reason: "shutdown", outcome: "not-applied", detail: "the store is closed" })
-const taken: Failure = new Failure({
-  reason: "busy",
-  outcome: "not-applied",
-  detail: "a transaction of the application has the only connection"
-})
+const current = (state: State, options: Options): Effect.Effect<Client, Failure> =>
+  Effect.suspend(() => {
+    if (state.closed) return Effect.fail(closed)
+    if (state.client !== undefined) return Effect.succeed(state.client)
+    return Effect.tap(open(options), (opened) =>
+      Effect.sync(() => {
+        state.client = opened
+      })
+    )
+  })
+
+const discard = (state: State, { filename }: Options): Effect.Effect<void> =>
+  Effect.sync(() => {
+    // What is in memory has no other connection, and nobody to lock it.
+    if (filename === undefined) return
+    state.client?.close()
+    state.client = undefined
+  })
+
+/** Runs on the client, which is thrown away where it is worth nothing afterwards. */
+const run = <A>(
+  state: State,
+  options: Options,
+  client: Client,
+  use: (client: Client) => Promise<A>
+): Effect.Effect<A, Failure> =>
+  Effect.tapError(
+    tried(() => use(client)),
+    ({ reason }) => (reason === "sql" || reason === "constraint" ? Effect.void : discard(state, options))
+  )
+
+/** Begins a transaction, which is rolled back by the client itself, and waits for nothing. */
+const look = (client: Client): Effect.Effect<void, Failure> =>
+  tried(async () => {
+    await client.executeMultiple("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
+    await client.executeMultiple(`PRAGMA busy_timeout = ${standstill}`)
+  })
+
+/** Fails while the lock is there. Of many who wait for it one looks for all. */
+const unlocked = (state: State, client: Client, waiting: boolean): Effect.Effect<void, Failure> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    if (state.locked === undefined) return Effect.void
+    if (waiting && now - state.lookedAt < between) return Effect.fail(state.locked)
+    state.lookedAt = now
+    return look(client)
+  })
+
+/** Uses the client once. `waiting` says that the use has met a lock before. */
+const attempt = <A>(
+  state: State,
+  options: Options,
+  kind: "read" | "write",
+  use: (client: Client) => Promise<A>,
+  waiting: boolean
+): Effect.Effect<A, Failure> =>
+  Effect.gen(function* () {
+    if (state.owned) return yield* taken
+    const client = yield* current(state, options)
+    if (kind === "write") yield* unlocked(state, client, waiting)
+    const result = yield* run(state, options, client, use)
+    if (kind === "write") state.locked = undefined
+    return result
+  }).pipe(
+    Effect.tapError((failure) =>
+      Effect.sync(() => {
+        if (isBusy(failure) && failure !== taken) state.locked = failure
+      })
+    ),
+    Effect.uninterruptible
+  )
+
+/** Gives the client that is open to one alone. */
+const lend = (state: State, options: Options, client: Client): Owned => {
+  state.owned = true
+  let over = false
+  return {
+    use: (use) =>
+      Effect.suspend(() => (over || state.client !== client ? Effect.fail(closed) : run(state, options, client, use))),
+    giveBack: Effect.sync(() => {
+      if (!over) state.owned = false
+      over = true
+    })
+  }
+}
 
 /**
  * A connection that is opened when it is needed, and closed with the scope.
@@ -89,107 +191,31 @@ export const make = (options: Options): Effect.Effect<Connection, never, Scope.S
     const alone = yield* Effect.makeSemaphore(1)
     const turn = makeTurn().wait
     const wait = patiently(options.busyTimeout)
-    let client: Client | undefined
-    let shut = false
-    let owned = false
-    /** The lock that the last write met, and when it was last looked for, in milliseconds since the epoch. */
-    let locked: Failure | undefined
-    let lookedAt = 0
+    const state: State = { client: undefined, closed: false, owned: false, locked: undefined, lookedAt: 0 }
 
-    const discard = Effect.sync(() => {
-      // What is in memory has no other connection, and nobody to lock it.
-      if (options.filename === undefined) return
-      client?.close()
-      client = undefined
-    })
-
-    const current = Effect.suspend(() => {
-      if (shut) return Effect.fail(closed)
-      if (client !== undefined) return Effect.succeed(client)
-      return Effect.tap(open(options), (opened) =>
-        Effect.sync(() => {
-          client = opened
-        })
-      )
-    })
-
-    const onClient = <A>(client: Client, run: (client: Client) => Promise<A>): Effect.Effect<A, Failure> =>
-      Effect.tapError(
-        tried(() => run(client)),
-        (failure) => (failure.reason === "sql" || failure.reason === "constraint" ? Effect.void : discard)
-      )
-
-    // Begins a transaction, which is rolled back by the client itself, and waits for nothing.
-    const look = (client: Client) =>
-      tried(async () => {
-        await client.executeMultiple("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
-        await client.executeMultiple(`PRAGMA busy_timeout = ${standstill}`)
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        state.closed = true
+        state.client?.close()
       })
-
-    /** Fails while the lock is there. Of many who wait for it one looks for all. */
-    const unlocked = (client: Client, waiting: boolean): Effect.Effect<void, Failure> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (locked === undefined) return Effect.void
-        if (waiting && now - lookedAt < between) return Effect.fail(locked)
-        lookedAt = now
-        return look(client)
-      })
-
-    const attempt = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>, waiting: boolean) =>
-      Effect.gen(function* () {
-        const client = yield* current
-        if (kind === "write") yield* unlocked(client, waiting)
-        const result = yield* onClient(client, run)
-        if (kind === "write") locked = undefined
-        return result
-      }).pipe(
-        Effect.tapError((failure) =>
-          Effect.sync(() => {
-            if (isBusy(failure)) locked = failure
-          })
-        ),
-        Effect.uninterruptible
-      )
+    )
 
     const use: Use = (kind, run) =>
       Effect.suspend(() => {
         let waiting = false
         const once = Effect.suspend(() => {
-          const attempted = owned ? Effect.fail(taken) : attempt(kind, run, waiting)
+          const attempted = attempt(state, options, kind, run, waiting)
           waiting = true
           return attempted
         })
         return wait(Effect.zipRight(turn, alone.withPermits(1)(once)))
       })
 
-    const lend = (mine: Client): Owned => {
-      let over = false
-      return {
-        use: (run) => Effect.suspend(() => (over || client !== mine ? Effect.fail(closed) : onClient(mine, run))),
-        giveBack: Effect.sync(() => {
-          if (!over) owned = false
-          over = true
-        })
-      }
-    }
-
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        shut = true
-        client?.close()
+    const own: Connection["own"] = (begin) =>
+      use("write", async (client) => {
+        await begin(client)
+        return lend(state, options, client)
       })
-    )
 
-    return {
-      use,
-      own: (begin) =>
-        Effect.map(
-          use("write", async (client) => {
-            await begin(client)
-            owned = true
-            return client
-          }),
-          lend
-        )
-    }
+    return { use, own }
   })

@@ -3,24 +3,24 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Options, Replica } from "../../LibsqlStore.js"
-import type { SqlDriver, Statement } from "../../SqlDriver.js"
+import type { SqlDriver } from "../../SqlDriver.js"
 import { type StoreError, StoreRejected } from "../../StoreError.js"
 import { wholeNumber } from "../codec/validate.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
+import * as tokens from "../hrana/token.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
 import * as duration from "../util/duration.js"
 import * as address from "./address.js"
 import * as driver from "./driver.js"
-import { toStoreError } from "./error.js"
-import { exact } from "./exactDoubles.js"
+import * as durability from "./durability.js"
+import { type Failure, toStoreError } from "./error.js"
 import * as localClient from "./localClient.js"
 import * as local from "./localConnection.js"
 import { makeRead } from "./nulSafeText.js"
 import * as remote from "./remoteConnection.js"
 import * as replicas from "./replica.js"
-import * as tokens from "./token.js"
-import { toRows, toStatement } from "./values.js"
+import { toResult, toStatement } from "./values.js"
 
 /** - `place`: where the database is, to be shown. */
 interface Database<Driver> {
@@ -30,12 +30,25 @@ interface Database<Driver> {
   readonly place: string
 }
 
+const failedToOpen = (failure: Failure): StoreError => toStoreError({ operation: "open" }, failure, false)
+
 type Opening = Effect.Effect<Database<LazyDriver>, StoreError, Scope.Scope>
 
 const noReplica: Replica = { status: Effect.succeed(Option.none()), sync: Effect.void }
 
 const refuse = (path: string, detail: string) =>
   new StoreRejected({ operation: "open", reason: "invalid-input", path, detail })
+
+const localDatabase = ({ use }: local.Connection): driver.Database => {
+  const read = makeRead()
+  return {
+    write: (list) => {
+      const statements = driver.askedOnce(() => list().map(toStatement))
+      return use("write", async (client) => (await client.batch([...statements()], "write")).map(toResult))
+    },
+    read: (statement) => use("read", (client) => read(client, statement))
+  }
+}
 
 const openLocal = (options: Options, { filename }: address.Local): Opening =>
   Effect.gen(function* () {
@@ -45,17 +58,17 @@ const openLocal = (options: Options, { filename }: address.Local): Opening =>
     const own = yield* local.make(connection)
     const transactions = filename === undefined ? own : yield* local.make(connection)
     return {
-      driver: { embedded: true, ...driver.make({ use: own.use, write: toStatement, read: makeRead() }) },
+      driver: { embedded: true, ...driver.make(localDatabase(own)) },
       client: yield* localClient.make(yield* Effect.runtime<never>(), own, transactions),
       replica: noReplica,
       place: filename ?? ":memory:"
     }
   })
 
-const remoteDriver = ({ use }: remote.Remote): LazyDriver => {
-  const write = (statement: Statement) => toStatement(exact(statement))
-  return driver.make({ use, write, read: async (client, statement) => toRows(await client.execute(write(statement))) })
-}
+const remoteDatabase = ({ query, transaction }: remote.Remote): driver.Database => ({
+  write: transaction,
+  read: (statement) => Effect.map(query(statement), ({ rows }) => rows)
+})
 
 const connect = (options: Options, { token: given, url }: address.Remote) =>
   Effect.gen(function* () {
@@ -65,12 +78,14 @@ const connect = (options: Options, { token: given, url }: address.Remote) =>
     const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
     const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
     const token = tokens.make(options.authToken ?? given)
-    return { busyTimeout, url, token, server: yield* remote.make({ url, token, timeout, busyTimeout, concurrency }) }
+    const server = yield* remote.make({ url, token, timeout, busyTimeout, concurrency })
+    yield* Effect.mapError(durability.check(server, options.durability), failedToOpen)
+    return { busyTimeout, url, token, server }
   })
 
 const openRemote = (options: Options, at: address.Remote): Opening =>
   Effect.map(connect(options, at), ({ server }) => ({
-    driver: remoteDriver(server),
+    driver: driver.make(remoteDatabase(server)),
     client: server.client,
     replica: noReplica,
     place: at.url
@@ -89,10 +104,10 @@ const openReplica = (
     const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
     const url = local.urlOf(filename)
     const copy = yield* replicas
-      .make({ url, syncUrl, token, primary: server.use, syncInterval, patience: busyTimeout, open })
-      .pipe(Effect.mapError((failure) => toStoreError({ operation: "open" }, failure, false)))
+      .make({ url, syncUrl, token, primary: server, syncInterval, patience: busyTimeout, open })
+      .pipe(Effect.mapError(failedToOpen))
     return {
-      driver: copy.driver(remoteDriver(server), options.readFrom ?? "replica"),
+      driver: copy.driver(driver.make(remoteDatabase(server)), options.readFrom ?? "replica"),
       client: server.client,
       replica: copy.replica,
       place: syncUrl

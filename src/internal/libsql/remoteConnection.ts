@@ -4,93 +4,43 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import type { Statement } from "../../SqlDriver.js"
+import type { HranaError } from "../hrana/errors.js"
+import * as pipeline from "../hrana/pipeline.js"
+import * as hrana from "../hrana/send.js"
 import { patiently } from "./busyRetry.js"
-import type { Use } from "./driver.js"
-import { Failure, ofRemote, ofRequest, ofStatus } from "./error.js"
-import type { Token } from "./token.js"
+import { askedOnce } from "./driver.js"
+import { at, type Failure, ofHrana } from "./error.js"
 import { toNumbers } from "./values.js"
 
-/** Runs an effect as a promise that fails with the error itself. The signal interrupts it. */
-export const toPromise = async <A, E>(
-  runtime: Runtime.Runtime<never>,
-  effect: Effect.Effect<A, E>,
-  signal?: AbortSignal
-): Promise<A> => {
-  const result = await Runtime.runPromise(runtime)(Effect.either(effect), signal === undefined ? undefined : { signal })
-  if (Either.isRight(result)) return result.right
-  throw result.left
-}
-
-/** - `timeout`: how long one request may take. - `concurrency`: how many there are at the same time. */
-export interface Options {
+/** - `concurrency`: how many requests there are at the same time. */
+export interface Options extends hrana.Options {
   readonly url: string
-  readonly token: Token
-  readonly timeout: Duration.Duration
   readonly busyTimeout: Duration.Duration
   readonly concurrency: number
 }
 
-/** - `client`: for the application's own use. */
+/**
+ * A server.
+ *
+ * - `transaction`: runs statements in one transaction, which is one request. It asks for them when it is about to send them, once.
+ * - `query`: runs one statement.
+ * - `client`: for the application's own use.
+ */
 export interface Remote {
-  readonly use: Use
+  readonly transaction: (
+    statements: () => ReadonlyArray<Statement>
+  ) => Effect.Effect<ReadonlyArray<pipeline.Result>, Failure>
+  readonly query: (statement: Statement) => Effect.Effect<pipeline.Result, Failure>
   readonly client: Client
 }
 
-interface Message {
-  readonly url: string
-  readonly body: string
-  readonly type: string
+/** Runs an effect as a promise that fails with the error itself. */
+export const toPromise = async <A, E>(runtime: Runtime.Runtime<never>, effect: Effect.Effect<A, E>): Promise<A> => {
+  const result = await Runtime.runPromise(runtime)(Effect.either(effect))
+  if (Either.isRight(result)) return result.right
+  throw result.left
 }
-
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
-
-const once = (
-  message: Message,
-  token: string | undefined,
-  timeout: Duration.Duration
-): Effect.Effect<Answer, Failure> =>
-  Effect.tryPromise({
-    try: async (signal) => {
-      const response = await fetch(message.url, {
-        method: "POST",
-        body: message.body,
-        headers: {
-          "content-type": message.type,
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` })
-        },
-        // A redirect would be followed without the body, or with the token to who knows where.
-        redirect: "manual",
-        signal
-      })
-      const body = await response.text()
-      // What a server says may repeat what it was sent.
-      return { status: response.status, body: token === undefined ? body : body.replaceAll(token, "<redacted>") }
-    },
-    catch: ofRequest
-  }).pipe(
-    Effect.timeoutFail({
-      duration: timeout,
-      onTimeout: () => new Failure({ reason: "timeout", outcome: "unknown", detail: "no answer came in time" })
-    })
-  )
-
-/** Sends what the client wants sent. A token that is refused has done nothing yet: another one is tried at once. */
-const send = (request: Request, { timeout, token }: Options): Effect.Effect<Response, Failure> =>
-  Effect.gen(function* () {
-    const body = yield* Effect.promise(() => request.text())
-    const message = { url: request.url, body, type: request.headers.get("content-type") ?? "application/json" }
-    const first = yield* token.current
-    let answer = yield* once(message, first, timeout)
-    if (answer.status === 401) {
-      const next = yield* token.refused(first)
-      if (next !== undefined) answer = yield* once(message, next, timeout)
-    }
-    if (answer.status < 200 || answer.status > 299) return yield* ofStatus(answer.status, answer.body)
-    return new Response(answer.body, { headers: { "content-type": "application/json" } })
-  })
 
 const numbers = (transaction: Transaction): Transaction => ({
   execute: async (statement) => toNumbers(await transaction.execute(statement)),
@@ -104,37 +54,35 @@ const numbers = (transaction: Transaction): Transaction => ({
   }
 })
 
-export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope> =>
+/** What an application's client sends goes the way of the store's own requests. */
+const fetchOf = (runtime: Runtime.Runtime<never>, options: Options) => (request: Request) =>
+  toPromise(
+    runtime,
+    Effect.gen(function* () {
+      const body = yield* Effect.promise(() => request.text())
+      const type = request.headers.get("content-type") ?? "application/json"
+      const answer = yield* Effect.mapError(hrana.send({ url: request.url, body, type }, options), ofHrana)
+      return new Response(answer, { headers: { "content-type": "application/json" } })
+    })
+  )
+
+/** A client for the application, which closes with the scope and not before. */
+const applicationClient = (options: Options): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runtime = yield* Effect.runtime<never>()
-    const slots = yield* Effect.makeSemaphore(options.concurrency)
-
-    const open = (runtime: Runtime.Runtime<never>, signal?: AbortSignal) =>
-      createClient({
-        // Without the slash the client would drop the last part of a path.
-        url: `${options.url}/`,
-        intMode: "bigint",
-        concurrency: options.concurrency,
-        fetch: (request: Request) => toPromise(runtime, send(request, options), signal)
-      })
-
-    // The client sends with nothing but what it is made with, so each call has one of its own: giving up the call ends the request.
-    const use: Use = (_, run) =>
-      Effect.flatMap(Effect.runtime<never>(), (runtime) =>
-        Effect.tryPromise({
-          try: (signal) => {
-            const client = open(runtime, signal)
-            return run(client).finally(() => client.close())
-          },
-          catch: ofRemote
-        })
-      ).pipe(slots.withPermits(1), patiently(options.busyTimeout))
-
     const shared = yield* Effect.acquireRelease(
-      Effect.sync(() => open(runtime)),
+      Effect.sync(() =>
+        createClient({
+          // Without the slash the client would drop the last part of a path.
+          url: `${options.url}/`,
+          intMode: "bigint",
+          concurrency: options.concurrency,
+          fetch: fetchOf(runtime, options)
+        })
+      ),
       (client) => Effect.sync(() => client.close())
     )
-    const client: Client = {
+    return {
       execute: async (statement) => toNumbers(await shared.execute(statement)),
       batch: async (statements, mode) => (await shared.batch(statements, mode)).map(toNumbers),
       migrate: async (statements) => (await shared.migrate(statements)).map(toNumbers),
@@ -145,5 +93,32 @@ export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope
       closed: false,
       protocol: shared.protocol
     }
-    return { use, client }
+  })
+
+export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const slots = yield* Effect.makeSemaphore(options.concurrency)
+    const wait = patiently(options.busyTimeout)
+    const url = `${options.url}/v2/pipeline`
+
+    const request = <A>(body: () => string, read: (answer: string) => Either.Either<A, HranaError>) =>
+      Effect.suspend(() => hrana.send({ url, body: body(), type: "application/json" }, options)).pipe(
+        Effect.flatMap(read),
+        Effect.mapError(ofHrana),
+        Effect.mapError(at(options.url)),
+        slots.withPermits(1),
+        wait
+      )
+
+    return {
+      transaction: (list) => {
+        const statements = askedOnce(list)
+        return request(
+          () => pipeline.transaction(statements()),
+          (answer) => pipeline.transactionResults(answer, statements().length)
+        )
+      },
+      query: (statement) => request(() => pipeline.query(statement), pipeline.queryResult),
+      client: yield* applicationClient(options)
+    }
   })

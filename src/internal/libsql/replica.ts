@@ -7,13 +7,13 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Replica, ReplicaStatus } from "../../LibsqlStore.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
-import type { Use } from "./driver.js"
-import { Failure, ofLocal, toStoreError } from "./error.js"
+import type { Token } from "../hrana/token.js"
+import { Failure, ofHrana, ofLocal, toStoreError } from "./error.js"
 import { makeRead } from "./nulSafeText.js"
-import type { Token } from "./token.js"
+import type { Remote } from "./remoteConnection.js"
 
 /**
- * - `primary`: a use of the primary, over HTTP.
+ * - `primary`: the primary, over HTTP.
  * - `patience`: for how long a primary that is compacting its log is waited for when the replica opens.
  * - `open`: what opens the local file with its connection to the primary.
  */
@@ -21,7 +21,7 @@ export interface Options {
   readonly url: string
   readonly syncUrl: string
   readonly token: Token
-  readonly primary: Use
+  readonly primary: Remote
   readonly syncInterval: Duration.Duration
   readonly patience: Duration.Duration
   readonly open: (config: Config) => Client
@@ -70,7 +70,7 @@ export const make = (options: Options): Effect.Effect<Copy, Failure, Scope.Scope
 
     /** The local file, with the token that is valid now: with another its connection to the primary only waits. */
     const current = Effect.gen(function* () {
-      const token = yield* options.token.current
+      const token = yield* Effect.mapError(options.token.current, ofHrana)
       if (opened !== undefined && opened.token === token) return opened
       yield* close
       const config = {
@@ -86,7 +86,7 @@ export const make = (options: Options): Effect.Effect<Copy, Failure, Scope.Scope
 
     // While the replica's own connection looks for a primary that is away, the whole process stands still for seconds: it is asked over
     // HTTP first, where nobody waits.
-    const ping = options.primary("read", (client) => client.execute({ sql: "SELECT 1", args: [] }))
+    const ping = options.primary.query({ sql: "SELECT 1", params: [] })
 
     const pull = Effect.gen(function* () {
       const { client, token } = yield* current

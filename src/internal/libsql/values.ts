@@ -11,9 +11,6 @@ export const toStatement = ({ params, sql }: Statement): InStatement => ({ sql, 
 /** An integer as the other stores give it: beyond 2^53 it is not exact. */
 export const plain = (value: Value | undefined): unknown => (typeof value === "bigint" ? Number(value) : value)
 
-export const toRows = ({ rows }: ResultSet): ReadonlyArray<ReadonlyArray<unknown>> =>
-  rows.map((row) => Array.from(row, plain))
-
 export const toResult = ({ lastInsertRowid, rowsAffected }: ResultSet): StatementResult => ({
   changes: rowsAffected,
   lastRowid: Number(lastInsertRowid ?? 0)

@@ -24,7 +24,7 @@ const fromSqlite = (value: unknown): Value => {
 }
 
 const unsupported =
-  /^\s*(VACUUM|ANALYZE|REINDEX|ATTACH|DETACH|CREATE\s+TEMP|PRAGMA\s+(?!user_version|table_info|foreign_key|journal_mode\s*$))/i
+  /^\s*(VACUUM|ANALYZE|REINDEX|ATTACH|DETACH|CREATE\s+TEMP|PRAGMA\s+(?!user_version|table_info|foreign_key|journal_mode\s*$|synchronous\s*$))/i
 
 const parseError = (said: string) =>
   new StatementError({ message: `SQL string could not be parsed: ${said}`, code: "SQL_PARSE_ERROR" })
@@ -62,11 +62,13 @@ export interface Connection {
 }
 
 /** Opens a connection to a database file. */
-export const connect = (filename: string): Connection => {
+export const connect = (filename: string, durability: "relaxed" | "strong"): Connection => {
   const db = new Sqlite(filename)
   db.pragma("busy_timeout = 0")
   db.pragma("journal_mode = WAL")
+  // A test's database need survive nothing, but says what a server's would.
   db.pragma("synchronous = OFF")
+  const synchronous = durability === "strong" ? 2 : 1
 
   const args = (sql: string, { args, named_args }: Stmt): ReadonlyArray<unknown> => {
     const wanted = placeholders(sql)
@@ -105,7 +107,8 @@ export const connect = (filename: string): Connection => {
     },
     run: (sql, stmt) => {
       try {
-        const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql)
+        const text = /^PRAGMA synchronous$/i.test(sql) ? `SELECT ${synchronous}` : sql
+        const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(text)
         const changes = /^\s*(WITH\b.*\b)?(INSERT|REPLACE|UPDATE|DELETE)\b/is.test(sql)
         const inserts = /^\s*(INSERT|REPLACE)\b/i.test(sql)
         const bound = args(sql, stmt)

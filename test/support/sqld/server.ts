@@ -18,14 +18,19 @@ import { decodePipeline, ProtocolError } from "./protocol.js"
 /** What a token allows, or why it is refused. */
 export type Access = "rw" | "ro" | "invalid" | "expired"
 
-/** - `accept`: what a token allows; without it no token is asked for. */
+/**
+ * - `accept`: what a token allows; without it no token is asked for.
+ * - `durability`: as the database is configured, by default `"strong"`, which syncs each commit; a real one's default is `"relaxed"`.
+ */
 export interface Options {
   readonly accept?: (token: string) => Access
+  readonly durability?: "relaxed" | "strong"
 }
 
 export interface Reply {
   readonly status: number
   readonly type?: string | undefined
+  readonly location?: string
   readonly body?: string
 }
 
@@ -71,7 +76,10 @@ export interface SqldServer {
   readonly copy: (filename: string) => void
 }
 
-const headersOf = ({ type }: Reply): Http.OutgoingHttpHeaders => (type === undefined ? {} : { "Content-Type": type })
+const headersOf = ({ location, type }: Reply): Http.OutgoingHttpHeaders => ({
+  ...(type === undefined ? {} : { "Content-Type": type }),
+  ...(location === undefined ? {} : { Location: location })
+})
 
 const json = (status: number, body: unknown): Reply => ({
   status,
@@ -159,7 +167,7 @@ export const make = (options: Options = {}): Effect.Effect<SqldServer, ListenErr
           return yield* new ProtocolError({ message: "Received an invalid baton" })
         const baton = known ?? `baton-${++count}`
         const stream = streams.get(baton) ?? {
-          connection: Database.connect(filename),
+          connection: Database.connect(filename, options.durability ?? "strong"),
           texts: new Map<number, string>()
         }
         streams.set(baton, stream)

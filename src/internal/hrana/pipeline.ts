@@ -1,0 +1,161 @@
+import * as Either from "effect/Either"
+import type { Param, Statement } from "../../SqlDriver.js"
+import * as reader from "../codec/reader.js"
+import { StatementFailed, Unreadable } from "./errors.js"
+import { exact } from "./exactDoubles.js"
+
+/**
+ * Requests of Hrana over HTTP, version 2 of the protocol with JSON, in which one request opens a connection, runs what it is given and
+ * closes it.
+ */
+
+/** What a statement did: `frame` is the last frame of the server's log that it saw or wrote, where the server tells. */
+export interface Result {
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly changes: number
+  readonly lastRowid: number
+  readonly frame: number | undefined
+}
+
+type Answer<A> = Either.Either<A, Unreadable | StatementFailed>
+
+const value = (param: Param) => {
+  if (param === null) return { type: "null" }
+  if (typeof param === "string") return { type: "text", value: param }
+  return Number.isSafeInteger(param)
+    ? { type: "integer", value: String(BigInt(param)) }
+    : { type: "float", value: param }
+}
+
+type Text = { readonly sql: string } | { readonly sql_id: number }
+
+const stmt = (text: Text, { params }: Statement, wantRows: boolean) => ({
+  ...text,
+  args: params.map(value),
+  want_rows: wantRows
+})
+
+const body = (requests: ReadonlyArray<unknown>): string =>
+  JSON.stringify({ baton: null, requests: [...requests, { type: "close" }] })
+
+/** How many texts a connection keeps for its client, and how long each may be. */
+const kept = { texts: 50, length: 4000 }
+
+/** The texts that come more than once, which are sent once, by their numbers. */
+const repeated = (statements: ReadonlyArray<Statement>): ReadonlyMap<string, number> => {
+  const seen = new Set<string>()
+  const numbers = new Map<string, number>()
+  for (const { sql } of statements) {
+    const again = seen.has(sql) && !numbers.has(sql)
+    if (again && numbers.size < kept.texts && sql.length <= kept.length) numbers.set(sql, numbers.size)
+    seen.add(sql)
+  }
+  return numbers
+}
+
+/** A request that runs statements in one transaction, of which it rolls back all where one fails. */
+export const transaction = (statements: ReadonlyArray<Statement>): string => {
+  const exactly = statements.map(exact)
+  const numbers = repeated(exactly)
+  const text = (sql: string): Text => {
+    const number = numbers.get(sql)
+    return number === undefined ? { sql } : { sql_id: number }
+  }
+  const after = (step: number) => ({ type: "ok", step })
+  const steps = [
+    { stmt: { sql: "BEGIN IMMEDIATE" } },
+    ...exactly.map((statement, i) => ({ condition: after(i), stmt: stmt(text(statement.sql), statement, false) })),
+    { condition: after(exactly.length), stmt: { sql: "COMMIT" } },
+    { condition: { type: "not", cond: after(exactly.length + 1) }, stmt: { sql: "ROLLBACK" } }
+  ]
+  const stored = Array.from(numbers, ([sql, sql_id]) => ({ type: "store_sql", sql_id, sql }))
+  return body([...stored, { type: "batch", batch: { steps } }])
+}
+
+/** A request that runs one statement. */
+export const query = (statement: Statement): string => {
+  const exactly = exact(statement)
+  return body([{ type: "execute", stmt: stmt({ sql: exactly.sql }, exactly, true) }])
+}
+
+const isLong = (digits: string): boolean => digits.length > 15
+
+/** Integers beyond 2^53 stay what they are. */
+const integer = (digits: string): number | bigint => {
+  const number = Number(digits)
+  return isLong(digits) && !Number.isSafeInteger(number) ? BigInt(digits) : number
+}
+
+const bytes = (base64: string): Uint8Array => Uint8Array.from(Buffer.from(base64, "base64"))
+
+const cell = (u: unknown): unknown => {
+  const { base64, type, value } = reader.object(u, "rows")
+  switch (type) {
+    case "null":
+      return null
+    case "text":
+      return reader.string(value, "rows")
+    case "integer":
+      return integer(reader.string(value, "rows"))
+    case "float":
+      return value
+    case "blob":
+      return bytes(reader.string(base64, "rows"))
+    default:
+      throw new reader.Invalid("rows", "expected a value of SQLite's")
+  }
+}
+
+const list = (u: unknown, path: string): ReadonlyArray<unknown> => reader.array((item) => item)(u, path)
+
+const result = (u: unknown): Result => {
+  const row = reader.object(u, "result")
+  return {
+    rows: list(row["rows"] ?? [], "rows").map((cells) => list(cells, "rows").map(cell)),
+    changes: reader.optional(row, "", "affected_row_count", reader.integer, 0),
+    lastRowid: Number(row["last_insert_rowid"] ?? 0),
+    frame: reader.orNull(row, "", "replication_index", reader.integer) ?? undefined
+  }
+}
+
+const failure = (u: unknown): StatementFailed => {
+  const { code, message } = reader.object(u, "error")
+  return new StatementFailed({ code: typeof code === "string" ? code : "", detail: reader.string(message, "error") })
+}
+
+/** What the server answered to the last request but the one that closes; or to the first that failed. */
+const answered = (text: string): Either.Either<unknown, StatementFailed> => {
+  const results = list(reader.object(JSON.parse(text), "answer")["results"], "results").map((each) =>
+    reader.object(each, "results")
+  )
+  const failed = results.find(({ type }) => type === "error")
+  if (failed !== undefined) return Either.left(failure(failed["error"]))
+  return Either.right(reader.object(results.at(-2)?.["response"], "response")["result"])
+}
+
+/** What is wrong with an answer is said without quoting it, for it may hold data. */
+const read = <A>(text: string, decode: (result: unknown) => Answer<A>): Answer<A> => {
+  try {
+    return Either.flatMap(answered(text), decode)
+  } catch (error) {
+    const detail = error instanceof reader.Invalid ? `${error.path} is not as it must be` : "it is not JSON"
+    return Either.left(new Unreadable({ detail }))
+  }
+}
+
+/** Reads what the server says to a {@link query}. */
+export const queryResult = (text: string): Answer<Result> => read(text, (u) => Either.right(result(u)))
+
+/** Reads what the server says to a {@link transaction} of so many statements, without its BEGIN and COMMIT. */
+export const transactionResults = (text: string, count: number): Answer<ReadonlyArray<Result>> =>
+  read(text, (u) => {
+    const batch = reader.object(u, "result")
+    // The rollback that follows a failure may fail too: SQLite has rolled back by itself.
+    const failed = list(batch["step_errors"], "step_errors")
+      .slice(0, count + 2)
+      .find((error) => error !== null)
+    if (failed !== undefined) return Either.left(failure(failed))
+    const results = list(batch["step_results"], "step_results").slice(1, count + 2)
+    if (results.length <= count || results.includes(null)) throw new reader.Invalid("step_results", "are too few")
+    return Either.right(results.slice(0, count).map(result))
+  })

@@ -1,0 +1,38 @@
+import * as Effect from "effect/Effect"
+import { Failure } from "./error.js"
+import type { Remote } from "./remoteConnection.js"
+
+type Wanted = "full" | "normal" | undefined
+
+/** How SQLite syncs: 2 is at each commit. */
+const full = 2
+
+const lossy =
+  "the server writes commits to its disk without waiting for it (PRAGMA synchronous is 1): what it has acknowledged survives its own end, " +
+  "but not a loss of power. Set the database's durability_mode to strong"
+
+/** How the server syncs its disk; nothing where it does not say so. */
+const asked = ({ query }: Remote): Effect.Effect<number | undefined, Failure> =>
+  query({ sql: "PRAGMA synchronous", params: [] }).pipe(
+    Effect.map(({ rows }) => (typeof rows[0]?.[0] === "number" ? rows[0][0] : undefined)),
+    Effect.catchIf(
+      ({ reason }) => reason === "sql",
+      () => Effect.succeed(undefined)
+    )
+  )
+
+const refuse = (detail: string): Failure =>
+  new Failure({ reason: "open", outcome: "not-applied", path: "durability", detail })
+
+/** Asks a server whether a commit survives a loss of power, and refuses it, or says so, where it does not. */
+export const check = (server: Remote, wanted: Wanted): Effect.Effect<void, Failure> =>
+  Effect.flatMap(asked(server), (synchronous) => {
+    if (wanted === "normal" || (synchronous !== undefined && synchronous >= full)) return Effect.void
+    if (wanted === "full") return refuse(synchronous === undefined ? "the server does not tell how it syncs" : lossy)
+    if (synchronous === undefined) return Effect.void
+    const silence = 'or give durability: "normal" to accept it'
+    return Effect.annotateLogs(Effect.logWarning(`${lossy}, ${silence}`), {
+      package: "holdfast",
+      module: "LibsqlStore"
+    })
+  })

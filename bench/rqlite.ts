@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteClient from "holdfast/RqliteClient"
 import type { RqliteError } from "holdfast/RqliteError"
@@ -14,7 +15,7 @@ import * as SqlDriver from "holdfast/SqlDriver"
 import * as Figure from "./internal/figure.js"
 import * as measure from "./internal/measure.js"
 import * as order from "./internal/order.js"
-import type { Topic } from "./internal/settings.js"
+import type { Settings, Topic } from "./internal/settings.js"
 import * as tables from "./internal/tables.js"
 import { commits, type Step, through } from "./internal/writers.js"
 
@@ -88,74 +89,95 @@ const contexts = [
   { size: "16 KiB", bytes: 16_384 }
 ]
 
-export const rqlite: Topic = (settings) =>
-  Effect.gen(function* () {
-    const sent = { bytes: 0 }
-    const options = yield* RqliteClient.config
-    const http = Effect.map(HttpClient.HttpClient, counting(sent))
-    const client = yield* Effect.provideServiceEffect(RqliteClient.make(options), HttpClient.HttpClient, http)
-    const drops = yield* tables.drops(prefix)
-    yield* Effect.addFinalizer(() => Effect.ignoreLogged(client.execute(drops.map((sql) => ({ sql })))))
-    const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
-    const storeWith = (options: RqliteStore.StoreOptions) =>
-      Effect.map(
-        Layer.build(Layer.provide(RqliteStore.layerClient({ ...options, prefix }), onClient)),
-        Context.get(ExecutionStore)
+/** The same cluster through a store with its defaults, one that sends each commit by itself, and one that sends each read by itself. */
+interface Stores {
+  readonly client: RqliteClient.RqliteClient
+  /** How many bytes were sent to be written so far. */
+  readonly sent: { bytes: number }
+  readonly grouped: ExecutionStore
+  readonly single: ExecutionStore
+  readonly unbatched: ExecutionStore
+}
+
+const stores = Effect.gen(function* () {
+  const sent = { bytes: 0 }
+  const options = yield* RqliteClient.config
+  const http = Effect.map(HttpClient.HttpClient, counting(sent))
+  const client = yield* Effect.provideServiceEffect(RqliteClient.make(options), HttpClient.HttpClient, http)
+  const drops = yield* tables.drops(prefix)
+  yield* Effect.addFinalizer(() => Effect.ignoreLogged(client.execute(drops.map((sql) => ({ sql })))))
+  const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
+  const storeWith = (options: RqliteStore.StoreOptions) =>
+    Effect.map(
+      Layer.build(Layer.provide(RqliteStore.layerClient({ ...options, prefix }), onClient)),
+      Context.get(ExecutionStore)
+    )
+  const grouped = yield* storeWith({})
+  const single = yield* storeWith({ groupCommit: false })
+  const unbatched = yield* SqlDriver.make(plainDriver(client), { prefix })
+  return { client, sent, grouped, single, unbatched }
+})
+
+const figure = (of: Omit<Parameters<typeof Figure.make>[0], "topic">): Figure.Figure => Figure.make({ topic, ...of })
+
+const rates = <K extends string>(round: Readonly<Record<"grouped" | K, measure.Sample>>, baseline: K) => ({
+  value: measure.rate(round.grouped),
+  baseline: measure.rate(round[baseline])
+})
+
+const commitFigures = ({ client, grouped, single }: Stores, { rounds, seconds }: Settings) => {
+  const of = ({ bytes, size }: (typeof contexts)[number], writers: number) =>
+    Effect.gen(function* () {
+      const options = { writers, bytes }
+      const shared = commits(through(grouped), options)
+      const alone = commits(through(single), options)
+      const first = commits(naive(client), options)
+      const measured = yield* measure.rounds(
+        rounds,
+        Effect.all({ grouped: shared(seconds), single: alone(seconds), naive: first(seconds) })
       )
-    const grouped = yield* storeWith({})
-    const single = yield* storeWith({ groupCommit: false })
-    const unbatched = yield* SqlDriver.make(plainDriver(client), { prefix })
-
-    const { seconds } = settings
-    yield* commits(through(grouped), { writers: 64 })(settings.warmUp)
-    const figures: Array<Figure.Figure> = []
-    const add = (figure: Omit<Parameters<typeof Figure.make>[0], "topic">): void => {
-      figures.push(Figure.make({ topic, ...figure }))
-    }
-    const rates = <K extends string>(round: Readonly<Record<"grouped" | K, measure.Sample>>, baseline: K) => ({
-      value: measure.rate(round.grouped),
-      baseline: measure.rate(round[baseline])
+      const name = `commits, ${size} of context, ${writers} ${writers === 1 ? "writer" : "writers"}`
+      const target = writers === 64 && bytes === 1024 ? Figure.atLeast(2) : undefined
+      const besideAlone = measured.map((round) => rates(round, "single"))
+      const besideFirst = measured.map((round) => rates(round, "naive"))
+      return [
+        figure({ name, unit: "/s", against: "a request for each commit", rounds: besideAlone, target }),
+        figure({ name, unit: "/s", against: "a request for each, naive statements", rounds: besideFirst })
+      ]
     })
+  const runs = contexts.flatMap((context) => [1, 8, 64].map((writers) => of(context, writers)))
+  return Effect.map(Effect.all(runs), (figures) => figures.flat())
+}
 
-    for (const { bytes, size } of contexts) {
-      for (const writers of [1, 8, 64]) {
-        const options = { writers, bytes }
-        const shared = commits(through(grouped), options)
-        const alone = commits(through(single), options)
-        const first = commits(naive(client), options)
-        const rounds = yield* measure.rounds(
-          settings.rounds,
-          Effect.all({ grouped: shared(seconds), single: alone(seconds), naive: first(seconds) })
-        )
-        const name = `commits, ${size} of context, ${writers} ${writers === 1 ? "writer" : "writers"}`
-        const target = writers === 64 && bytes === 1024 ? Figure.atLeast(2) : undefined
-        const unit = "/s"
-        const besideAlone = rounds.map((round) => rates(round, "single"))
-        add({ name, unit, against: "a request for each commit", rounds: besideAlone, target })
-        const besideFirst = rounds.map((round) => rates(round, "naive"))
-        add({ name, unit, against: "a request for each, naive statements", rounds: besideFirst })
-      }
-    }
+const sizeFigures = ({ client, sent, single }: Stores) => {
+  const of = (kind: string, context: Execution.Execution["context"], form: string, step: Step<unknown>) =>
+    Effect.gen(function* () {
+      const before = sent.bytes
+      const execution = { ...order.make(`sent ${kind}${form}`), context }
+      yield* step(execution, `sent${form}`)
+      const value = sent.bytes - before
+      const sql = `SELECT LENGTH(CAST(data AS BLOB)) FROM ${prefix}executions WHERE id = ?`
+      const [stored] = yield* client.query([{ sql, params: [execution.id] }])
+      const rounds = [{ value, baseline: Number(stored?.values[0]?.[0]) }]
+      return figure({
+        name: `sent for a commit, ${kind}${form}`,
+        unit: "bytes",
+        against: "the execution's JSON",
+        rounds
+      })
+    })
+  const text = { text: "The parcel is to be left at the door. ".repeat(432) }
+  const fields = order.contextOf(16_384)
+  return Effect.all([
+    of("16 KiB of text", text, "", through(single)),
+    of("16 KiB of text", text, ", naive statements", naive(client)),
+    of("16 KiB of small fields", fields, "", through(single)),
+    of("16 KiB of small fields", fields, ", naive statements", naive(client))
+  ])
+}
 
-    for (const [kind, context] of [
-      ["16 KiB of text", { text: "The parcel is to be left at the door. ".repeat(432) }],
-      ["16 KiB of small fields", order.contextOf(16_384)]
-    ] as const) {
-      for (const [form, step] of [
-        ["", through(single)],
-        [", naive statements", naive(client)]
-      ] as const) {
-        const before = sent.bytes
-        const execution = { ...order.make(`sent ${kind}${form}`), context }
-        yield* step(execution, `sent${form}`)
-        const value = sent.bytes - before
-        const sql = `SELECT LENGTH(CAST(data AS BLOB)) FROM ${prefix}executions WHERE id = ?`
-        const [stored] = yield* client.query([{ sql, params: [execution.id] }])
-        const rounds = [{ value, baseline: Number(stored?.values[0]?.[0]) }]
-        add({ name: `sent for a commit, ${kind}${form}`, unit: "bytes", against: "the execution's JSON", rounds })
-      }
-    }
-
+const readFigures = ({ grouped, unbatched }: Stores, { rounds, seconds }: Settings) =>
+  Effect.gen(function* () {
     const ids = measure.range(64).map((i) => `read-${i}`)
     yield* Effect.forEach(ids, (id) => grouped.save(order.make(id)), { concurrency: "unbounded", discard: true })
     const reads = (store: ExecutionStore, fibers: number) =>
@@ -166,18 +188,26 @@ export const rqlite: Topic = (settings) =>
           () => "it is gone"
         )
       )
-    for (const fibers of [1, 8, 64]) {
-      const rounds = yield* measure.rounds(
-        settings.rounds,
-        Effect.all({ grouped: reads(grouped, fibers), single: reads(unbatched, fibers) })
+    return yield* Effect.forEach([1, 8, 64], (fibers) =>
+      Effect.map(
+        measure.rounds(rounds, Effect.all({ grouped: reads(grouped, fibers), single: reads(unbatched, fibers) })),
+        (measured) =>
+          figure({
+            name: `loadForEvent, ${fibers} ${fibers === 1 ? "fiber" : "fibers"}`,
+            unit: "/s",
+            against: "a request for each read",
+            rounds: measured.map((round) => rates(round, "single")),
+            target: fibers === 64 ? Figure.atLeast(3) : undefined
+          })
       )
-      add({
-        name: `loadForEvent, ${fibers} ${fibers === 1 ? "fiber" : "fibers"}`,
-        unit: "/s",
-        against: "a request for each read",
-        rounds: rounds.map((round) => rates(round, "single")),
-        target: fibers === 64 ? Figure.atLeast(3) : undefined
-      })
-    }
-    return figures
+    )
+  })
+
+export const rqlite: Topic = (settings) =>
+  Effect.gen(function* () {
+    const opened = yield* stores
+    yield* commits(through(opened.grouped), { writers: 64 })(settings.warmUp)
+    const written = yield* commitFigures(opened, settings)
+    const sizes = yield* sizeFigures(opened)
+    return [...written, ...sizes, ...(yield* readFigures(opened, settings))]
   }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici))

@@ -107,107 +107,126 @@ const replace = (
 const unapplied = ({ version }: Node.View): Reply =>
   json('{"results":[{"last_insert_id":1,"rows_affected":1}]}', { "X-Rqlite-Version": version })
 
+interface Injected {
+  readonly fault: Fault
+  left: number
+}
+
+/** The nodes with the one database that they share, and what the next requests meet. */
+interface Cluster {
+  readonly options: Options
+  readonly db: Database.Database
+  readonly arrivals: Queue.Queue<Received>
+  readonly received: Array<Received>
+  readonly faults: Array<Injected>
+  readonly servers: Array<{ server: Http.Server; port: number; up: boolean }>
+  leader: number | undefined
+  voting: boolean
+  open: boolean
+}
+
+const peersOf = ({ options, servers }: Cluster): ReadonlyArray<Node.Peer> =>
+  servers.map(({ port, up }, i) => ({
+    id: `n${i + 1}`,
+    api: options.advertise ?? `http://127.0.0.1:${port}`,
+    raft: `127.0.0.1:${port + 1}`,
+    up
+  }))
+
+const viewOf = (cluster: Cluster, index: number): Node.View => {
+  const { leader, open, options, voting } = cluster
+  const peers = peersOf(cluster)
+  return {
+    self: peers[index] ?? { id: "", api: "", raft: "", up: false },
+    leader: leader === undefined ? undefined : peers[leader],
+    peers,
+    voting,
+    open,
+    version: options.version ?? "10",
+    users: options.users
+  }
+}
+
+/** The fault that befalls a request to a node, which is used up. */
+const take = ({ faults }: Cluster, node: number, path: string): Fault => {
+  const found = faults.find(({ fault, left }) => left > 0 && befalls(fault, node, path))
+  if (found === undefined) return {}
+  found.left--
+  return found.fault
+}
+
+const handle = (cluster: Cluster, node: number, incoming: Http.IncomingMessage, response: Http.ServerResponse) =>
+  Effect.gen(function* () {
+    const body = yield* bodyOf(incoming)
+    const { headers, method = "GET", url = "/" } = incoming
+    const [path = "/", rawQuery = ""] = url.split(/\?(.*)/s)
+    const request = { node, method, url, headers, body }
+    cluster.received.push(request)
+    yield* Queue.offer(cluster.arrivals, request)
+    const basePath = cluster.options.basePath ?? ""
+    if (!path.startsWith(basePath)) return send(response, { status: 404, headers: {}, body: "" })
+    const inner = path.slice(basePath.length)
+    const { after = Effect.void, answer, apply = 1, before = Effect.void } = take(cluster, node, inner)
+    const reply = () =>
+      Node.answer(viewOf(cluster, node), cluster.db, {
+        method,
+        path: inner,
+        query: new URLSearchParams(rawQuery),
+        rawQuery,
+        contentType: headers["content-type"] ?? "",
+        authorization: headers.authorization,
+        body
+      })
+    yield* before
+    if (apply === 2) reply()
+    const own = apply === 0 ? unapplied(viewOf(cluster, node)) : reply()
+    yield* after
+    if (answer === "drop") return response.socket?.destroy()
+    if (answer === "half") return sendHalf(response, own)
+    send(response, answer === undefined ? own : replace(answer, own))
+  })
+
+type Run = (request: Effect.Effect<void>) => unknown
+
+const start = (cluster: Cluster, index: number, run: Run) =>
+  Effect.gen(function* () {
+    const listener: Http.RequestListener = (incoming, response) => {
+      run(Effect.asVoid(handle(cluster, index, incoming, response)))
+    }
+    const server = yield* listen(listener, cluster.servers[index]?.port ?? 0)
+    cluster.servers[index] = { server, port: portOf(server), up: true }
+  })
+
+const stop = ({ servers }: Cluster, index: number) =>
+  Effect.suspend(() => {
+    const node = servers[index]
+    if (node === undefined || !node.up) return Effect.void
+    node.up = false
+    return close(node.server)
+  })
+
 /** Starts a cluster, by default of one node, whose first node is the leader; it stops with the scope. */
 export const make = (options: Options = {}): Effect.Effect<RqliteServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
-    const db = yield* Effect.acquireRelease(Effect.sync(Database.open), (db) => Effect.sync(() => db.close()))
+    const cluster: Cluster = {
+      options,
+      db: yield* Effect.acquireRelease(Effect.sync(Database.open), (db) => Effect.sync(() => db.close())),
+      arrivals: yield* Queue.unbounded<Received>(),
+      received: [],
+      faults: [],
+      servers: [],
+      leader: 0,
+      voting: true,
+      open: true
+    }
     const run = yield* FiberSet.makeRuntime<never>()
-    const arrivals = yield* Queue.unbounded<Received>()
-    const received: Array<Received> = []
-    const faults: Array<{ readonly fault: Fault; left: number }> = []
-    const servers: Array<{ server: Http.Server; port: number; up: boolean }> = []
-    const basePath = options.basePath ?? ""
-    let leader: number | undefined = 0
-    let voting = true
-    let open = true
-
-    const peers = (): ReadonlyArray<Node.Peer> =>
-      servers.map(({ port, up }, i) => ({
-        id: `n${i + 1}`,
-        api: options.advertise ?? `http://127.0.0.1:${port}`,
-        raft: `127.0.0.1:${port + 1}`,
-        up
-      }))
-
-    const view = (index: number): Node.View => {
-      const all = peers()
-      const self = all[index] ?? { id: "", api: "", raft: "", up: false }
-      const version = options.version ?? "10"
-      return {
-        self,
-        leader: leader === undefined ? undefined : all[leader],
-        peers: all,
-        voting,
-        open,
-        version,
-        users: options.users
-      }
-    }
-
-    const take = (node: number, path: string): Fault => {
-      const found = faults.find(({ fault, left }) => left > 0 && befalls(fault, node, path))
-      if (found === undefined) return {}
-      found.left--
-      return found.fault
-    }
-
-    const handle = (index: number, incoming: Http.IncomingMessage, response: Http.ServerResponse) =>
-      Effect.gen(function* () {
-        const body = yield* bodyOf(incoming)
-        const { headers, method = "GET", url = "/" } = incoming
-        const [path = "/", rawQuery = ""] = url.split(/\?(.*)/s)
-        const request = { node: index, method, url, headers, body }
-        received.push(request)
-        yield* Queue.offer(arrivals, request)
-        if (!path.startsWith(basePath)) return send(response, { status: 404, headers: {}, body: "" })
-        const inner = path.slice(basePath.length)
-        const { after = Effect.void, answer, apply = 1, before = Effect.void } = take(index, inner)
-        const reply = () =>
-          Node.answer(view(index), db, {
-            method,
-            path: inner,
-            query: new URLSearchParams(rawQuery),
-            rawQuery,
-            contentType: headers["content-type"] ?? "",
-            authorization: headers.authorization,
-            body
-          })
-        yield* before
-        if (apply === 2) reply()
-        const own = apply === 0 ? unapplied(view(index)) : reply()
-        yield* after
-        if (answer === "drop") return response.socket?.destroy()
-        if (answer === "half") return sendHalf(response, own)
-        send(response, answer === undefined ? own : replace(answer, own))
-      })
-
-    const listener =
-      (index: number): Http.RequestListener =>
-      (incoming, response) => {
-        run(handle(index, incoming, response))
-      }
-
-    const start = (index: number) =>
-      Effect.gen(function* () {
-        const server = yield* listen(listener(index), servers[index]?.port ?? 0)
-        servers[index] = { server, port: portOf(server), up: true }
-      })
-
-    const stop = (index: number) =>
-      Effect.suspend(() => {
-        const node = servers[index]
-        if (node === undefined || !node.up) return Effect.void
-        node.up = false
-        return close(node.server)
-      })
-
     const indices = Array.from({ length: options.nodes ?? 1 }, (_, i) => i)
-    yield* Effect.addFinalizer(() => Effect.forEach(indices, stop, { discard: true }))
-    yield* Effect.forEach(indices, start, { discard: true })
-    const nodes = servers.map(({ port }, index) => ({
-      url: `http://127.0.0.1:${port}${basePath}`,
-      start: start(index),
-      stop: stop(index)
+    yield* Effect.addFinalizer(() => Effect.forEach(indices, (index) => stop(cluster, index), { discard: true }))
+    yield* Effect.forEach(indices, (index) => start(cluster, index, run), { discard: true })
+    const nodes = cluster.servers.map(({ port }, index) => ({
+      url: `http://127.0.0.1:${port}${options.basePath ?? ""}`,
+      start: start(cluster, index, run),
+      stop: stop(cluster, index)
     }))
 
     return {
@@ -215,19 +234,19 @@ export const make = (options: Options = {}): Effect.Effect<RqliteServer, ListenE
       urls: nodes.map(({ url }) => url),
       lead: (next) =>
         Effect.sync(() => {
-          leader = typeof next === "number" ? next : undefined
-          voting = next !== "never"
+          cluster.leader = typeof next === "number" ? next : undefined
+          cluster.voting = next !== "never"
         }),
       opened: (value) =>
         Effect.sync(() => {
-          open = value
+          cluster.open = value
         }),
       inject: (...more) =>
         Effect.sync(() => {
-          faults.push(...more.map((fault) => ({ fault, left: fault.times ?? 1 })))
+          cluster.faults.push(...more.map((fault) => ({ fault, left: fault.times ?? 1 })))
         }),
-      received: Effect.sync(() => [...received]),
-      arrivals,
-      rows: (sql) => Effect.sync(() => db.rows(sql))
+      received: Effect.sync(() => [...cluster.received]),
+      arrivals: cluster.arrivals,
+      rows: (sql) => Effect.sync(() => cluster.db.rows(sql))
     }
   })

@@ -72,9 +72,10 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
 /**
  * How a runtime is.
  *
- * - `live`: whether all workers run. Where one has ended, only a restart brings it back: see `awaitFatal`.
- * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, or that has not begun; a store that does not answer, or
- *   that refused the last write for its own state, such as a full disk. A worker that is paused is no problem.
+ * - `live`: whether all workers run. One ends at a defect alone; then only a restart brings it back: see `awaitFatal`.
+ * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, or that has not begun; one that the store does not let go
+ *   on, and for how long; a store that does not answer, or that refused the last write for its own state, such as a full disk. A worker that
+ *   is paused is no problem.
  * - `outbox`, `spawns`, `timers`: how the workers are.
  * - `shards`, `retention`: how these are, where the options ask for them.
  * - `store`: how much work there is, as of at most a second ago; none where the store does not answer.
@@ -164,8 +165,11 @@ export interface ExecutionRuntime {
    */
   readonly idle: Effect.Effect<void, StoreError>
 
-  /** Waits for the failure that ended a worker: a store that refuses to be read, or a defect. It ends no other way. */
-  readonly awaitFatal: Effect.Effect<never, StoreError>
+  /**
+   * Dies with the defect that ended a worker: a bug of this library, or of a store. It ends no other way: whatever the store answers is waited
+   * out, and `health` says since when.
+   */
+  readonly awaitFatal: Effect.Effect<never>
 
   /** How it is. */
   readonly health: Effect.Effect<Health>
@@ -282,7 +286,7 @@ const run = <E, R, EC, RC, ED, RD>(
 
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
     const retained = retention === undefined ? undefined : yield* Retention.make(retention)
-    yield* Telemetry.make({ interval: options.statsInterval ?? "15 seconds" })
+    const telemetry = yield* Telemetry.make({ interval: options.statsInterval ?? "15 seconds" })
     const shards = leases === false ? undefined : yield* Shards.make(leases === true ? {} : leases)
     const common = { ...options, shards }
 
@@ -307,19 +311,16 @@ const run = <E, R, EC, RC, ED, RD>(
     )
 
     const workers = { outbox, spawns, timers }
-    const awaitFatal = Effect.raceFirst(
-      Effect.raceFirst(outbox.awaitFatal, spawns.awaitFatal),
-      Effect.raceFirst(
-        timers.awaitFatal,
-        Effect.raceFirst(shards?.awaitFatal ?? Effect.never, retained?.awaitFatal ?? Effect.never)
-      )
-    )
+    const awaitFatal = [outbox, spawns, timers, telemetry, shards, retained]
+      .flatMap((fiber) => (fiber === undefined ? [] : [fiber.awaitFatal]))
+      .reduce((first, second) => Effect.raceFirst(first, second))
     const awaitIdle = yield* idle.make([outbox, spawns], pollInterval)
     const healthNow = yield* health.make({
       watched,
       workers,
       shards: Option.fromNullable(shards),
       retention: Option.fromNullable(retained),
+      telemetry,
       relayInterval: pollInterval,
       timerInterval,
       stallAfter: options.stallAfter ?? "30 seconds",

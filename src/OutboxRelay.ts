@@ -9,7 +9,6 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
 import { ExecutionStore } from "./ExecutionStore.js"
-import { retryWhileUnavailable } from "./internal/supervision/storeOutage.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import * as traceContext from "./internal/telemetry/traceContext.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
@@ -111,10 +110,7 @@ export const make = <E = never, R = never>(
       polling: seqPages.polling(options),
       from: seqPages.pages(options, store.pendingOutbox, ({ targetId }) => targetId, label),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
-      run: (entry, attempt) =>
-        Effect.flatMap(deliver(entry, attempt), (delivered) =>
-          delivered === "Delivered" ? retryWhileUnavailable(store.ackOutbox(entry.seq)) : Effect.void
-        ),
+      run: deliver,
       spanName: "OutboxRelay.deliver",
       described,
       workItem: ({ seq }) => ({ _tag: "Outbox", seq }),

@@ -10,7 +10,6 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Failure } from "./DeadLetter.js"
 import type { Shards } from "./Shards.js"
-import type { StoreError } from "./StoreError.js"
 
 /**
  * How a worker runs. A lane is what is served in order: the target of an event, a child to create, the execution of a timer.
@@ -39,11 +38,28 @@ export interface Options {
 }
 
 /**
+ * A time during which the store does not do what it is asked: it is away, locked, full or read-only, refuses, or answers with what it cannot
+ * have meant. Workers wait it out: they ask again, after 200 milliseconds at first and after half a minute in the end, and go on by themselves
+ * when the store does, however long that takes.
+ *
+ * - `since`: when it began, in seconds since the epoch.
+ * - `message`: what the store said last.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Outage {
+  readonly since: number
+  readonly message: string
+}
+
+/**
  * How a worker is.
  *
  * - `lastRun`: when it last read its work from the store, in seconds since the epoch; none before the first time. It grows at least once in
  *   each `pollInterval`, except while the worker is paused, waits for a free place, or stalls.
  * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `outage`: what it waits out now, where the store does not let it go on; none otherwise.
  * - `backlog`: how much work it has taken and not finished. What else waits, the store's `stats` say.
  * - `runningSince`: when the work began that runs the longest now, in seconds since the epoch; none where nothing runs.
  * - `held`: how many lanes (targets, children, executions) it holds back because their work failed.
@@ -56,6 +72,7 @@ export interface Options {
 export interface Health {
   readonly lastRun: Option.Option<number>
   readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
+  readonly outage: Option.Option<Outage>
   readonly backlog: number
   readonly runningSince: Option.Option<number>
   readonly held: number
@@ -71,7 +88,8 @@ export interface Health {
  * - `resume`: goes on at once.
  * - `awaitQuiet`: waits until it sleeps with nothing in hand. What its store still holds then failed and is tried again later, is not due,
  *   or was written by another process since.
- * - `awaitFatal`: waits for the failure that ended the worker: a store that refuses to be read, or a defect. It ends no other way.
+ * - `awaitFatal`: dies with the defect that ended the worker: a bug of this library, or of a store. It ends no other way: whatever the store
+ *   answers is waited out, see {@link Outage}.
  *
  * @since 0.1.0
  * @category models
@@ -81,7 +99,7 @@ export interface QueueWorker {
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
   readonly awaitQuiet: Effect.Effect<void>
-  readonly awaitFatal: Effect.Effect<never, StoreError>
+  readonly awaitFatal: Effect.Effect<never>
 }
 
 /**

@@ -11,6 +11,7 @@ import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/control/retention.js"
+import type { Outage } from "./QueueWorker.js"
 import type { StoreError } from "./StoreError.js"
 
 /**
@@ -58,6 +59,7 @@ export interface Removed {
  *
  * - `lastRun`: when it last was through, in seconds since the epoch; none before the first time.
  * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `outage`: what it waits out now, where the store does not let it go on; none otherwise.
  * - `removed`: what it has removed since it began.
  *
  * @since 0.1.0
@@ -66,22 +68,23 @@ export interface Removed {
 export interface Health {
   readonly lastRun: Option.Option<number>
   readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
+  readonly outage: Option.Option<Outage>
   readonly removed: Removed
 }
 
 /**
- * Removes what is old at each `interval`, until the scope closes. A failure of the store is logged and ends nothing: the next time goes on.
+ * Removes what is old at each `interval`, until the scope closes. Where the store fails, it begins again as soon as the store answers.
  * Several processes may do so on one store.
  *
  * - `health`: how it is.
- * - `awaitFatal`: waits for the failure that ended it: a defect. It ends no other way.
+ * - `awaitFatal`: dies with the defect that ended it. It ends no other way.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Retention {
   readonly health: Effect.Effect<Health>
-  readonly awaitFatal: Effect.Effect<never, StoreError>
+  readonly awaitFatal: Effect.Effect<never>
 }
 
 /**

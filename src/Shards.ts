@@ -12,7 +12,8 @@ import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as sharing from "./internal/shards/assignment.js"
 import * as internal from "./internal/shards/shards.js"
-import type { StoreError, StoreRejected } from "./StoreError.js"
+import type { Outage } from "./QueueWorker.js"
+import type { StoreRejected } from "./StoreError.js"
 
 /**
  * How lanes are shared. All processes of a store must have the same `count`; those with another one share among themselves alone, and
@@ -54,6 +55,7 @@ export interface Change {
  * - `members`: how many processes share, as far as is known; 0 before the first renewal.
  * - `lastRenewal`: when this process last renewed its shards, in seconds since the epoch; none before the first time.
  * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `outage`: since when the shards cannot be renewed, and why; none while they can.
  *
  * @since 0.1.0
  * @category models
@@ -63,6 +65,7 @@ export interface Health {
   readonly members: number
   readonly lastRenewal: Option.Option<number>
   readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
+  readonly outage: Option.Option<Outage>
 }
 
 /**
@@ -72,7 +75,7 @@ export interface Health {
  * - `owns`: whether a lane is this process's now. While the store cannot be reached for longer than `ttl`, none is.
  * - `fence`: the fencing number of the lane's shard, none where it is not owned. It grows each time that the shard changes hands.
  * - `onChange`: tells the listener of each change until the scope closes. The listener must be quick and must not throw.
- * - `awaitFatal`: waits for the failure that ended sharing: a store that refuses the leases, or a defect. Then nothing is owned.
+ * - `awaitFatal`: dies with the defect that ended sharing. Then nothing is owned.
  *
  * @since 0.1.0
  * @category models
@@ -84,7 +87,7 @@ export interface Shards {
   readonly fence: (lane: string | null) => Option.Option<number>
   readonly onChange: (listener: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
   readonly health: Effect.Effect<Health>
-  readonly awaitFatal: Effect.Effect<never, StoreError>
+  readonly awaitFatal: Effect.Effect<never>
 }
 
 /**

@@ -19,7 +19,7 @@ import * as telemetryContext from "./internal/telemetry/context.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
 import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
-import { Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
+import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
 
 /**
  * The parent of a spawn is gone, and without it nothing says which definition the child follows.
@@ -149,6 +149,7 @@ export const make = <E = never, R = never>(
             { emits: [{ targetId: childId, event: Event.start(childId) }], ack: { _tag: "Spawn", seq } }
           )
           .pipe(Effect.catchTag("StoreConflict", () => store.ackSpawn(seq)))
+        return acknowledged
       })
 
     return yield* worker.make<SpawnEntry>({
@@ -169,6 +170,8 @@ export const make = <E = never, R = never>(
           : failureDecision.decide(cause, childId, { _tag: "Retry" })
     })
   })
+
+const acknowledged: Delivered = "Acknowledged"
 
 const described = ({ childId, parentId, seq }: SpawnEntry) => ({
   since: null,

@@ -9,11 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
-import * as telemetryContext from "./internal/telemetry/context.js"
+import * as storeMonitor from "./internal/supervision/storeMonitor.js"
+import * as supervised from "./internal/supervision/supervised.js"
 import * as Metrics from "./Metrics.js"
+import type { Outage } from "./QueueWorker.js"
 import type { StoreError } from "./StoreError.js"
 
 /**
@@ -63,34 +64,64 @@ export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.ge
 })
 
 /**
- * Sets the gauges again and again until the scope closes. While the store cannot be read they keep what they had; the log says so once.
+ * How it is.
+ *
+ * - `lastRun`: when the gauges were last set, in seconds since the epoch; none before the first time.
+ * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `outage`: what it waits out now, where the store cannot be counted; none otherwise.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Health {
+  readonly lastRun: Option.Option<number>
+  readonly lastError: Option.Option<{ readonly time: number; readonly message: string }>
+  readonly outage: Option.Option<Outage>
+}
+
+/**
+ * Sets the gauges again and again until the scope closes.
+ *
+ * - `health`: how it is.
+ * - `awaitFatal`: dies with the defect that ended it. It ends no other way.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Telemetry {
+  readonly health: Effect.Effect<Health>
+  readonly awaitFatal: Effect.Effect<never>
+}
+
+/**
+ * Begins to set the gauges. While the store cannot be read they keep what they had; the log says so once.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options = {}): Effect.Effect<void, never, ExecutionStore | Scope.Scope> =>
-  Effect.flatMap(ExecutionStore, (store) => {
-    let said: string | undefined
-    const attempt = sample.pipe(
-      Effect.provideService(ExecutionStore, store),
-      Effect.tap(() => {
-        said = undefined
+export const make = (options: Options = {}): Effect.Effect<Telemetry, never, ExecutionStore | Scope.Scope> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const monitor = storeMonitor.make()
+    let lastRun: Health["lastRun"] = Option.none()
+    const loop = storeMonitor.waitOut(monitor, Effect.provideService(sample, ExecutionStore, store)).pipe(
+      Effect.zipRight(Clock.currentTimeMillis),
+      Effect.map((now) => {
+        lastRun = Option.some(now / 1000)
       }),
-      Effect.catchAll((error) => {
-        if (error.message === said) return Effect.void
-        said = error.message
-        return Effect.logWarning(`the backlog cannot be measured: ${error.message}`, error)
-      })
+      Effect.zipRight(Effect.sleep(options.interval ?? "15 seconds")),
+      Effect.forever
     )
-    return attempt.pipe(
-      Effect.repeat(Schedule.spaced(options.interval ?? "15 seconds")),
-      telemetryContext.unparented,
-      Effect.annotateLogs({ package: "holdfast", module: "Telemetry" }),
-      Effect.interruptible,
-      Effect.forkScoped,
-      Effect.asVoid
-    )
-  })
+    const awaitFatal = yield* supervised.run(monitor, loop)
+    return {
+      health: Effect.sync(() => ({
+        lastRun,
+        lastError: monitor.lastError,
+        outage: storeMonitor.outage(monitor)
+      })),
+      awaitFatal
+    }
+  }).pipe(Effect.annotateLogs({ package: "holdfast", module: "Telemetry" }))
 
 /**
  * {@link make} as a layer.

@@ -13,7 +13,6 @@ import type * as Scope from "effect/Scope"
 import type { Timer, WorkItem } from "./Commit.js"
 import * as Event from "./Event.js"
 import { ExecutionStore } from "./ExecutionStore.js"
-import { retryWhileUnavailable } from "./internal/supervision/storeOutage.js"
 import { dueMillis } from "./internal/supervision/wakeup.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import * as delayedRelease from "./internal/worker/delayedRelease.js"
@@ -112,11 +111,7 @@ export const make = <E = never, R = never>(
       run: (timer, attempt) => {
         const event = Event.timeout(timer.executionId, timer.path, timer.fireAt)
         const delivery = { attempt, idempotencyKey: idempotencyKey.make(timer.executionId, event.id) }
-        return Effect.flatMap(
-          Effect.suspend(() => provide(options.deliver(timer, event, delivery))),
-          (delivered) =>
-            delivered === "Delivered" ? retryWhileUnavailable(store.deleteTimer(timer)) : Effect.succeed(false)
-        )
+        return Effect.suspend(() => provide(options.deliver(timer, event, delivery)))
       },
       spanName: "TimerSweeper.fire",
       described,

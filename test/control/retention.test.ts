@@ -259,6 +259,7 @@ Support.onEach("Retention", (make) => {
         eventually(retention.health, {
           lastRun: Option.some(time),
           lastError: Option.none(),
+          outage: Option.none(),
           removed: { processed, executions }
         })
       yield* health(0, 0, 0)
@@ -271,7 +272,7 @@ Support.onEach("Retention", (make) => {
     })
   )
 
-  it.scoped("says what went wrong, and goes on the next time", () =>
+  it.scoped("says what went wrong and since when, and goes on as soon as it can", () =>
     Effect.gen(function* () {
       const store = yield* make
       const logs = Support.logs()
@@ -292,14 +293,23 @@ Support.onEach("Retention", (make) => {
         yield* TestClock.adjust("1 minute")
         const health = yield* retention.health
         assert.deepStrictEqual(health.lastRun, Option.none())
-        assert.deepStrictEqual(health.lastError, Option.some({ time: 0, message: down.message }))
+        assert.strictEqual(Option.getOrThrow(health.lastError).message, down.message)
+        assert.deepStrictEqual(health.outage, Option.some({ since: 0, message: down.message }))
         broken = false
+        yield* TestClock.adjust("1 minute")
+        const { lastRun, outage } = yield* retention.health
+        assert.isBelow(
+          Option.getOrElse(lastRun, () => Number.NaN),
+          100
+        )
+        assert.deepStrictEqual(outage, Option.none())
         yield* TestClock.adjust("1 hour")
         yield* eventually(ids(store), [])
-        assert.deepStrictEqual((yield* retention.health).lastRun, Option.some(3600))
       }).pipe(Effect.provide(logs.layer))
-      assert.strictEqual(logs.lines.length, 1)
-      assert.include(logs.lines[0], `WARN ${down.message}`)
+      assert.deepStrictEqual(
+        logs.lines.map((line) => line.split("\n")[0]),
+        [`WARN ${down.message} ${down}`, "INFO the store answers again"]
+      )
     })
   )
 

@@ -285,7 +285,8 @@ Support.onEach("ExecutionRuntime.health", (make) => {
       })
       const runtime = yield* runtimeOn({ ...store, stats: Effect.fail(down) }, { definitions: { recorder } })
       yield* TestClock.adjust("5 seconds")
-      yield* eventually(readiness(runtime), { live: true, ready: false, problems: [`store: ${down.message}`] })
+      const problems = [`telemetry: has waited for the store for 5 s: ${down.message}`, `store: ${down.message}`]
+      yield* eventually(readiness(runtime), { live: true, ready: false, problems })
     })
   )
 })
@@ -315,7 +316,7 @@ Support.onEach("Runtime", (make) => {
       assert.deepStrictEqual((yield* store.pendingOutbox()).failures, [])
       const health = yield* runtime.health
       assert.deepStrictEqual([health.live, health.ready], [true, false])
-      assert.deepStrictEqual(health.problems, [`store: ${diskFull("a").message}`])
+      assert.deepStrictEqual(health.problems, [`store: has refused writes for 300 s: ${diskFull("a").message}`])
       assert.include(Option.getOrThrow(health.outbox.lastError).message, "the disk is full")
       full = false
       yield* TestClock.adjust("1 minute")
@@ -592,15 +593,14 @@ Support.onEach("Runtime", (make) => {
     })
   )
 
-  it.scoped("hands up the end of sharing, and is not live then", () =>
+  it.scoped("hands up a defect of sharing, and is not live then", () =>
     Effect.gen(function* () {
       const store = yield* make
-      const refused = new StoreRejected({ operation: "renewLeases", reason: "auth", detail: "wrong password" })
       const runtime = yield* runtimeOn(
-        { ...store, leases: { ...store.leases, renew: () => Effect.fail(refused) } },
+        { ...store, leases: { ...store.leases, renew: () => Effect.die("a bug") } },
         { definitions: { recorder }, leases: true }
       )
-      assert.strictEqual(yield* Effect.flip(runtime.awaitFatal), refused)
+      assert.deepStrictEqual(yield* Effect.exit(runtime.awaitFatal), Exit.die("a bug"))
       yield* TestClock.adjust(0)
       assert.isFalse((yield* runtime.health).live)
     })

@@ -18,7 +18,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
-import { StoreCorrupt, StoreRejected, StoreUnavailable } from "holdfast/StoreError"
+import { StoreCorrupt, type StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as Temp from "../support/temp.js"
 import * as Support from "../support/workers.js"
 
@@ -582,27 +582,6 @@ describe("Runtime", () => {
       assert.strictEqual(yield* Effect.flip(runtime.idle), down)
     })
   )
-
-  const fatal: ReadonlyArray<
-    readonly ["outbox" | "spawns" | "timers", (store: Store, refused: StoreRejected) => Store]
-  > = [
-    ["outbox", (store, refused) => ({ ...store, pendingOutbox: () => Effect.fail(refused) })],
-    ["spawns", (store, refused) => ({ ...store, pendingSpawns: () => Effect.fail(refused) })],
-    ["timers", (store, refused) => ({ ...store, dueTimers: () => Effect.fail(refused) })]
-  ]
-  for (const [worker, break_] of fatal) {
-    it.scoped(`hands up the end of a worker: ${worker}`, () =>
-      Effect.gen(function* () {
-        const store = yield* MemoryStore.make()
-        const refused = new StoreRejected({ operation: "open", reason: "auth", detail: "wrong password" })
-        const runtime = yield* runtimeOn(break_(store, refused), { definitions: { recorder } })
-        assert.strictEqual(yield* Effect.flip(runtime.awaitFatal), refused)
-        const health = yield* runtime.health
-        assert.include(Option.getOrThrow(health[worker].lastError).message, "wrong password")
-        if (worker !== "timers") assert.strictEqual(yield* Effect.flip(runtime.idle), refused)
-      })
-    )
-  }
 
   it.scoped("hands up a defect of a worker", () =>
     Effect.gen(function* () {

@@ -435,7 +435,8 @@ describe("Shards", () => {
         owned: [],
         members: 0,
         lastRenewal: Option.none(),
-        lastError: Option.none()
+        lastError: Option.none(),
+        outage: Option.none()
       })
       yield* TestClock.adjust("20 seconds")
       const health = yield* a.shards.health
@@ -463,10 +464,10 @@ describe("Shards", () => {
       yield* process.cutOff
       yield* TestClock.adjust("1 minute")
       assert.lengthOf(lines, 1)
-      assert.match(lines[0] ?? "", /^WARN the shards could not be renewed: .*the cable is out/)
+      assert.match(lines[0] ?? "", /^WARN .*the cable is out/)
       yield* process.reconnect
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(lines.slice(1), ["INFO the shards are renewed again"])
+      assert.deepStrictEqual(lines.slice(1), ["INFO the store answers again"])
     }).pipe(Effect.provide(layer))
   })
 
@@ -492,11 +493,9 @@ describe("Shards", () => {
     })
   )
 
-  it.scoped("a store that refuses ends the sharing, and says why", () => {
-    const { layer, lines } = Support.logs()
-    return Effect.gen(function* () {
+  it.scoped("a store that refuses costs the shards when their ttl is over, and gives them back when it does not", () =>
+    Effect.gen(function* () {
       const process = yield* start(yield* memory, { holder: "a" })
-      const fatal = yield* Effect.fork(process.shards.awaitFatal)
       yield* settle
       const refusal = new StoreRejected({
         operation: "renewLeases",
@@ -504,11 +503,41 @@ describe("Shards", () => {
         detail: "the disk is read-only"
       })
       yield* process.breaks(() => refusal)
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(process.owned(), [])
+      const { outage } = yield* process.shards.health
+      assert.strictEqual(Option.getOrThrow(outage).message, refusal.message)
+      assert.isAtMost(Option.getOrThrow(outage).since, 30)
+      yield* process.reconnect
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(process.owned(), everything)
+      assert.deepStrictEqual((yield* process.shards.health).outage, Option.none())
+    })
+  )
+
+  it.scoped("a defect ends the sharing, and says why", () => {
+    const { layer, lines } = Support.logs()
+    return Effect.gen(function* () {
+      const store = yield* memory
+      let broken = false
+      const process = yield* start(
+        {
+          ...store,
+          leases: {
+            ...store.leases,
+            load: (pool) => (broken ? Effect.die(new Error("a bug")) : store.leases.load(pool))
+          }
+        },
+        { holder: "a" }
+      )
+      const fatal = yield* Effect.fork(process.shards.awaitFatal)
+      yield* settle
+      broken = true
       yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual(yield* Fiber.await(fatal), Exit.fail(refusal))
+      assert.deepStrictEqual(yield* Fiber.await(fatal), Exit.die(new Error("a bug")))
       assert.deepStrictEqual(process.owned(), [])
       assert.deepStrictEqual(process.changes.at(-1)?.lost, everything)
-      assert.isTrue(lines.some((line) => line.startsWith("FATAL sharing ended") && line.includes("read-only")))
+      assert.isTrue(lines.some((line) => line.startsWith("FATAL the worker ended") && line.includes("a bug")))
     }).pipe(Effect.provide(layer))
   })
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe } from "@effect/vitest"
 import * as Array from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -16,6 +17,9 @@ import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
 import type { StoreError } from "holdfast/StoreError"
+
+/** The time of the test, in seconds. */
+export const now = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
 /** What the transition below has seen, in order. */
 export const seen = (execution: Execution.Execution): ReadonlyArray<string> =>

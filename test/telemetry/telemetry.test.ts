@@ -105,15 +105,18 @@ describe("Telemetry", () => {
       yield* TestClock.adjust("20 seconds")
       assert.deepInclude(yield* seen, { outbox: 1, outboxAge: 5 })
       assert.deepStrictEqual(
-        logs.lines.map((line) => line.startsWith(`WARN the backlog cannot be measured: ${outage.message}`)),
+        logs.lines.map((line) => line.startsWith(`WARN ${outage.message}`)),
         [true]
       )
       down = false
       yield* TestClock.adjust("5 seconds")
-      assert.deepInclude(yield* seen, { outbox: 1, outboxAge: 30 })
+      assert.isAbove((yield* seen).outboxAge, 25)
       down = true
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(logs.lines.length, 2)
+      assert.deepStrictEqual(
+        logs.lines.map((line) => line.split(" ")[0]),
+        ["WARN", "INFO", "WARN"]
+      )
       assert.deepStrictEqual(
         spans.started.map((span) => span.name),
         ["ExecutionStore.enqueue"]

@@ -2,14 +2,12 @@ import { assert, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
-import { StoreRejected } from "holdfast/StoreError"
 import { arm, counting, processing, recording, seconds, sweeperOn } from "../support/timers.js"
 import * as Support from "../support/workers.js"
 
@@ -392,16 +390,6 @@ Support.onEach("TimerSweeper", (makeStore) => {
       })
       yield* TestClock.adjust("3 seconds")
       assert.strictEqual(yield* Queue.take(fired), "a")
-    })
-  )
-
-  it.scoped("ends where the store refuses to be read, and awaitFatal tells", () =>
-    Effect.gen(function* () {
-      const store = yield* makeStore
-      const refused = new StoreRejected({ operation: "dueTimers", reason: "schema", detail: "no such table" })
-      const sweeper = yield* sweeperOn({ ...store, dueTimers: () => Effect.fail(refused) }, recording())
-      assert.strictEqual(yield* Effect.flip(sweeper.awaitFatal), refused)
-      assert.isTrue(Option.isSome((yield* sweeper.health).lastError))
     })
   )
 

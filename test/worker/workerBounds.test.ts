@@ -115,6 +115,7 @@ describe("Very many lanes that fail", () => {
                 if (broken && targetId !== "good") return yield* Effect.fail("broken")
                 delivered.push(event.id)
                 yield* store.ackOutbox(seq)
+                return "Acknowledged" as const
               }),
             spanName: "test",
             described: () => ({ since: null, span: () => ({}), annotations: {} }),

@@ -3,148 +3,158 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { ExecutionSummary, Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Options, Removed, Retention } from "../../Retention.js"
 import type { StoreError } from "../../StoreError.js"
+import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as purgeTree from "./purgeTree.js"
 
-const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
-
-interface Settings {
-  readonly store: ExecutionStore
-  readonly batchSize: number
-  readonly rest: Effect.Effect<void>
+/** What becomes of operations that fail: a single run fails with them, one that goes on until its scope closes waits and passes over. */
+interface Policy<E> {
+  /** Of an operation without which the run cannot go on. */
+  readonly attempt: <A>(effect: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>
+  /** Of the purge of one tree, without which others can be purged; gives whether it was. */
+  readonly attemptOne: (effect: Effect.Effect<boolean, StoreError>) => Effect.Effect<boolean, E>
 }
 
-const settingsOf = (store: ExecutionStore, { batchSize = 500, pause = "100 millis" }: Options): Settings => ({
-  store,
-  batchSize,
-  rest: Effect.sleep(pause)
-})
+/** A run through the store, and what it has removed. */
+interface Run<E> {
+  readonly store: ExecutionStore
+  readonly options: Options
+  readonly policy: Policy<E>
+  readonly removed: { processed: number; executions: number }
+}
+
+const defaultBatchSize = 500
+
+const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
+
+const rest = ({ options }: Run<unknown>): Effect.Effect<void> => Effect.sleep(options.pause ?? "100 millis")
 
 /** Marks where the ledger ends now, and removes what was before a mark that is old enough. */
-const pruneProcessed = ({ batchSize, rest, store }: Settings, age: Duration.Duration, removed: (n: number) => void) =>
+const pruneProcessed = <E>(run: Run<E>, age: Duration.Duration): Effect.Effect<void, E> =>
   Effect.gen(function* () {
-    yield* store.ledger.mark
+    const { options, policy, removed, store } = run
+    const limit = options.batchSize ?? defaultBatchSize
+    yield* policy.attempt(store.ledger.mark)
     const before = (yield* seconds) - Duration.toSeconds(age)
     let after: number | undefined
     do {
-      const page = yield* store.ledger.prune(before, { after, limit: batchSize })
-      removed(page.removed)
+      const page = yield* policy.attempt(store.ledger.prune(before, { after, limit }))
+      removed.processed += page.removed
       after = Option.getOrUndefined(page.next)
-      if (after !== undefined) yield* rest
+      if (after !== undefined) yield* rest(run)
     } while (after !== undefined)
   })
 
 /** Purges the trees that finished long enough ago. */
-const purgeFinished = (
-  { batchSize, rest, store }: Settings,
-  { definitionId, failed }: Options,
-  age: Duration.Duration,
-  removed: (n: number) => void
-) =>
+const purgeFinished = <E>(run: Run<E>, age: Duration.Duration): Effect.Effect<void, E> =>
   Effect.gen(function* () {
+    const { options, policy, store } = run
     const before = (yield* seconds) - Duration.toSeconds(age)
+    const { batchSize = defaultBatchSize, definitionId, failed } = options
     const status = purgeTree.purgeable(failed)
     const query = { definitionId, status, rootsOnly: true, limit: batchSize }
-
-    const isOld = ({ finishedAt, id }: { readonly id: string; readonly finishedAt: number | null }) =>
-      finishedAt !== null
-        ? Effect.succeed(finishedAt <= before)
-        : // It failed, or another program did not say when it finished.
-          Effect.map(store.load(id), (found) =>
-            Option.exists(found, ({ updatedAt }) => updatedAt !== null && updatedAt <= before)
-          )
-
-    const purgeRoot = (id: string) =>
-      purgeTree
-        .purgeTree(store, id, {
-          statuses: status,
-          ripe: (tree) => Effect.every(tree, isOld),
-          removed: () => removed(1)
-        })
-        .pipe(
-          // It is not to be removed, or moves on meanwhile: the next time tells.
-          Effect.catchTags({
-            NoSuchExecution: () => Effect.succeed(false),
-            WrongStatus: () => Effect.succeed(false),
-            HasParent: () => Effect.succeed(false),
-            ChildrenLive: () => Effect.succeed(false),
-            StoreConflict: () => Effect.succeed(false),
-            StoreCorrupt: (corrupt) => Effect.as(Effect.logDebug(corrupt.message), false)
-          })
-        )
-
     let cursor: string | undefined
     do {
-      const page = yield* store.listExecutions({ ...query, cursor })
-      for (const root of page.items) {
-        const old = yield* Effect.catchTag(isOld(root), "StoreCorrupt", () => Effect.succeed(false))
-        if (old) yield* purgeRoot(root.id)
-      }
+      const page = yield* policy.attempt(store.listExecutions({ ...query, cursor }))
+      for (const root of page.items) yield* policy.attemptOne(purgeWhereOld(run, root, status, before))
       cursor = Option.getOrUndefined(page.nextCursor)
-      if (cursor !== undefined) yield* rest
+      if (cursor !== undefined) yield* rest(run)
     } while (cursor !== undefined)
   })
 
-const runOn = (
-  settings: Settings,
-  options: Options,
-  removed: { readonly processed: (n: number) => void; readonly executions: (n: number) => void }
-): Effect.Effect<void, StoreError> =>
+type Finished = Pick<ExecutionSummary, "id" | "finishedAt">
+
+const isOld = (
+  store: ExecutionStore,
+  { finishedAt, id }: Finished,
+  before: number
+): Effect.Effect<boolean, StoreError> =>
+  finishedAt !== null
+    ? Effect.succeed(finishedAt <= before)
+    : // It failed, or another program did not say when it finished.
+      Effect.map(store.load(id), (found) =>
+        Option.exists(found, ({ updatedAt }) => updatedAt !== null && updatedAt <= before)
+      )
+
+const purgeWhereOld = (
+  { removed, store }: Run<unknown>,
+  root: Finished,
+  status: ReadonlyArray<Status>,
+  before: number
+): Effect.Effect<boolean, StoreError> =>
+  Effect.if(isOld(store, root, before), {
+    onFalse: () => Effect.succeed(false),
+    onTrue: () =>
+      purgeTree.purgeTree(store, root.id, {
+        statuses: status,
+        ripe: (tree) => Effect.every(tree, (execution) => isOld(store, execution, before)),
+        removed: () => void removed.executions++
+      })
+  }).pipe(
+    // It is not to be removed, or moves on meanwhile: the next time tells.
+    Effect.catchTags({
+      NoSuchExecution: () => Effect.succeed(false),
+      WrongStatus: () => Effect.succeed(false),
+      HasParent: () => Effect.succeed(false),
+      ChildrenLive: () => Effect.succeed(false),
+      StoreConflict: () => Effect.succeed(false),
+      StoreCorrupt: (corrupt) => Effect.as(Effect.logDebug(corrupt.message), false)
+    })
+  )
+
+const runOnce = <E>(run: Run<E>): Effect.Effect<void, E> =>
   Effect.gen(function* () {
-    const { finished, processed } = options
-    if (processed !== undefined) yield* pruneProcessed(settings, Duration.decode(processed), removed.processed)
-    if (finished !== undefined) yield* purgeFinished(settings, options, Duration.decode(finished), removed.executions)
+    const { finished, processed } = run.options
+    if (processed !== undefined) yield* pruneProcessed(run, Duration.decode(processed))
+    if (finished !== undefined) yield* purgeFinished(run, Duration.decode(finished))
   })
 
-const counter = () => {
-  const removed = { processed: 0, executions: 0 }
-  return {
-    removed: (): Removed => ({ ...removed }),
-    count: {
-      processed: (n: number) => {
-        removed.processed += n
-      },
-      executions: (n: number) => {
-        removed.executions += n
-      }
-    }
-  }
-}
+const nothing = (): Run<unknown>["removed"] => ({ processed: 0, executions: 0 })
 
 /** @internal */
 export const run = (options: Options): Effect.Effect<Removed, StoreError, ExecutionStore> =>
   Effect.flatMap(ExecutionStore, (store) => {
-    const { count, removed } = counter()
-    return Effect.map(runOn(settingsOf(store, options), options, count), removed)
+    const removed = nothing()
+    const policy: Policy<StoreError> = { attempt: (effect) => effect, attemptOne: (effect) => effect }
+    return Effect.as(runOnce({ store, options, policy, removed }), removed)
   })
 
 /** @internal */
 export const make = (options: Options): Effect.Effect<Retention, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const settings = settingsOf(store, options)
-    const { count, removed } = counter()
+    const monitor = storeMonitor.make()
+    const removed = nothing()
     const interval = Duration.min(options.interval ?? "1 hour", "1 day")
     let lastRun: Health["lastRun"] = Option.none()
-    let lastError: Health["lastError"] = Option.none()
-
-    const report = (message: string) =>
-      Effect.map(seconds, (time) => {
-        lastError = Option.some({ time, message })
-      })
-
-    const once = runOn(settings, options, count).pipe(
+    const policy: Policy<never> = {
+      attempt: (effect) => storeMonitor.waitOut(monitor, effect),
+      attemptOne: (effect) =>
+        Effect.catchAll(storeMonitor.waitOutOutage(monitor, effect), (error) =>
+          storeMonitor
+            .report(monitor, error.message)
+            .pipe(Effect.zipRight(Effect.logWarning(error.message, error)), Effect.as(false))
+        )
+    }
+    const loop = runOnce({ store, options, policy, removed }).pipe(
       Effect.withTracerEnabled(false),
       Effect.zipRight(seconds),
       Effect.map((now) => {
         lastRun = Option.some(now)
       }),
-      Effect.catchAll((error) => Effect.zipRight(report(error.message), Effect.logWarning(error.message, error)))
+      Effect.zipRight(Effect.sleep(interval)),
+      Effect.forever
     )
-
-    const awaitFatal = yield* supervised.run(once.pipe(Effect.zipRight(Effect.sleep(interval)), Effect.forever), report)
-    return { health: Effect.sync(() => ({ lastRun, lastError, removed: removed() })), awaitFatal }
+    const awaitFatal = yield* supervised.run(monitor, loop)
+    const health = Effect.sync(() => ({
+      lastRun,
+      lastError: monitor.lastError,
+      outage: storeMonitor.outage(monitor),
+      removed: { ...removed }
+    }))
+    return { health, awaitFatal }
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: "Retention" }))

@@ -10,37 +10,42 @@ import type * as QueueWorker from "../../QueueWorker.js"
 import type { Retention } from "../../Retention.js"
 import type * as Shards from "../../Shards.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
-import { describe, isOutage } from "../supervision/storeOutage.js"
+import type { Telemetry } from "../../Telemetry.js"
+import { isOutage } from "../supervision/storeMonitor.js"
+import { describe } from "../util/causeText.js"
 
-/** The last write that failed for the state of the store, until one succeeds. */
-interface Outage {
-  readonly at: number
+/** Writes that fail for the state of the store: since when, the last one, and what it was told. It ends with one that succeeds. */
+interface WriteOutage {
+  readonly since: number
+  readonly last: number
   readonly message: string
 }
 
 export interface Watched {
   readonly store: ExecutionStore
-  readonly outage: Effect.Effect<Option.Option<Outage>>
+  readonly outage: Effect.Effect<Option.Option<WriteOutage>>
 }
 
 /** The same store, whose writes are watched. */
 export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scope.Scope> =>
   Effect.gen(function* () {
-    let outage: Option.Option<Outage> = Option.none()
+    let outage: Option.Option<WriteOutage> = Option.none()
+    const failed = ({ message }: StoreConflict | StoreError) =>
+      Effect.map(Clock.currentTimeMillis, (millis) => {
+        const now = millis / 1000
+        const since = Option.match(outage, { onNone: () => now, onSome: ({ since }) => since })
+        outage = Option.some({ since, last: now, message })
+      })
     const watched = <A, E extends StoreConflict | StoreError>(write: Effect.Effect<A, E>) =>
-      Effect.tapError(write, (error) =>
-        isOutage(error)
-          ? Effect.map(Clock.currentTimeMillis, (now) => {
-              outage = Option.some({ at: now / 1000, message: error.message })
-            })
-          : Effect.void
-      )
+      Effect.tapError(write, (error) => (isOutage(error) ? failed(error) : Effect.void))
     // Of what succeeds it is told: a commit that does costs nothing more.
     yield* store.listen(() => {
       outage = Option.none()
     })
     return {
-      outage: Effect.sync(() => outage),
+      outage: Effect.map(Clock.currentTimeMillis, (now) =>
+        Option.filter(outage, ({ last }) => now / 1000 - last < outageLasts)
+      ),
       store: {
         ...store,
         commit: (execution, commit) => watched(store.commit(execution, commit)),
@@ -58,10 +63,11 @@ export interface Options {
   }
   readonly shards: Option.Option<Shards.Shards>
   readonly retention: Option.Option<Retention>
+  readonly telemetry: Telemetry
   readonly relayInterval: Duration.DurationInput
   readonly timerInterval: Duration.DurationInput
   readonly stallAfter: Duration.DurationInput
-  readonly awaitFatal: Effect.Effect<never, StoreError>
+  readonly awaitFatal: Effect.Effect<never>
 }
 
 /** How long the store may take to count. */
@@ -70,37 +76,11 @@ const statsTimeout = Duration.seconds(5)
 // Work that waits for the end of an outage is tried again twice as often.
 const outageLasts = 60
 
-const oldestOf = ({ outbox, timers }: Stats, now: number): Option.Option<number> => {
-  const due = Option.filter(timers.oldest, (fireAt) => fireAt <= now)
-  const times = [...Option.toArray(outbox.oldest), ...Option.toArray(due)]
-  return times.length === 0 ? Option.none() : Option.some(Math.max(0, now - Math.min(...times)))
-}
-
-const age = (seconds: number): string => `${Math.floor(seconds)} s`
-
-/** What keeps a worker from being ready, or nothing. */
-const stalled = (name: string, health: QueueWorker.Health, now: number, limit: number): string | undefined => {
-  if (health.paused) return undefined
-  if (Option.isNone(health.lastRun)) return `${name}: has not read the store yet`
-  const since = now - health.lastRun.value
-  if (since <= limit) return undefined
-  const busy = Option.match(health.runningSince, {
-    onNone: () => "",
-    onSome: (began) => `; what runs the longest began ${age(now - began)} ago`
-  })
-  return `${name}: has not read the store for ${age(since)}${busy}`
-}
+type Counted = Either.Either<Option.Option<Stats>, StoreError>
 
 /** Says how a runtime is. */
 export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { retention, shards, watched, workers } = options
-    const stallAfter = Duration.toSeconds(options.stallAfter)
-    const limits = {
-      outbox: Duration.toSeconds(options.relayInterval) + stallAfter,
-      spawns: Duration.toSeconds(options.relayInterval) + stallAfter,
-      timers: Duration.toSeconds(options.timerInterval) + stallAfter
-    }
     let ended: string | undefined
     yield* options.awaitFatal.pipe(
       Effect.catchAllCause((cause) =>
@@ -112,45 +92,104 @@ export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, nev
       Effect.forkScoped
     )
     // Whoever asks often need not count often.
-    const counted = yield* watched.store.stats.pipe(
+    const counted = yield* options.watched.store.stats.pipe(
       Effect.withTracerEnabled(false),
       Effect.timeoutOption(statsTimeout),
       Effect.either,
       Effect.cachedWithTTL("1 second")
     )
+    return Effect.flatMap(counted, (stats) => look(options, stats, ended))
+  })
 
-    return Effect.gen(function* () {
-      const stats = yield* counted
-      const now = (yield* Clock.currentTimeMillis) / 1000
-      const { outbox, spawns, timers } = yield* Effect.all({
-        outbox: workers.outbox.health,
-        spawns: workers.spawns.health,
-        timers: workers.timers.health
-      })
-      const outage = Option.filter(yield* watched.outage, ({ at }) => now - at < outageLasts)
-      const store = Option.flatten(Either.getRight(stats))
-      const problems = [
-        ended === undefined ? undefined : `a worker ended: ${ended}`,
-        stalled("outbox", outbox, now, limits.outbox),
-        stalled("spawns", spawns, now, limits.spawns),
-        stalled("timers", timers, now, limits.timers),
-        Either.isLeft(stats) ? `store: ${stats.left.message}` : undefined,
-        Either.isRight(stats) && Option.isNone(stats.right)
-          ? `store: no answer within ${Duration.format(statsTimeout)}`
-          : undefined,
-        Option.getOrUndefined(Option.map(outage, ({ message }) => `store: ${message}`))
-      ].filter((problem) => problem !== undefined)
-      return {
-        live: ended === undefined,
-        ready: problems.length === 0,
-        problems,
-        outbox,
-        spawns,
-        timers,
-        shards: yield* Effect.transposeMapOption(shards, (shards) => shards.health),
-        retention: yield* Effect.transposeMapOption(retention, (retention) => retention.health),
-        store,
-        oldestAge: Option.flatMap(store, (stats) => oldestOf(stats, now))
-      }
+const look = (options: Options, counted: Counted, ended: string | undefined): Effect.Effect<Health> =>
+  Effect.gen(function* () {
+    const { retention, shards, telemetry, watched, workers } = options
+    const now = (yield* Clock.currentTimeMillis) / 1000
+    const parts = yield* Effect.all({
+      outbox: workers.outbox.health,
+      spawns: workers.spawns.health,
+      timers: workers.timers.health,
+      shards: Effect.transposeMapOption(shards, (shards) => shards.health),
+      retention: Effect.transposeMapOption(retention, (retention) => retention.health)
+    })
+    const outages = {
+      outbox: parts.outbox.outage,
+      spawns: parts.spawns.outage,
+      timers: parts.timers.outage,
+      shards: Option.flatMap(parts.shards, ({ outage }) => outage),
+      retention: Option.flatMap(parts.retention, ({ outage }) => outage),
+      telemetry: (yield* telemetry.health).outage
+    }
+    const writes = yield* watched.outage
+    const store = Option.flatten(Either.getRight(counted))
+    const problems = [
+      ...(ended === undefined ? [] : [`a worker ended: ${ended}`]),
+      ...stalledOf(options, parts, now),
+      ...Object.entries(outages).flatMap(([name, outage]) => waits(name, outage, now)),
+      ...storeProblems(counted),
+      ...Option.toArray(writes).map(
+        ({ message, since }) => `store: has refused writes for ${age(now - since)}: ${message}`
+      )
+    ]
+    return {
+      live: ended === undefined,
+      ready: problems.length === 0,
+      problems,
+      ...parts,
+      store,
+      oldestAge: Option.flatMap(store, (stats) => oldestOf(stats, now))
+    }
+  })
+
+const age = (seconds: number): string => `${Math.floor(seconds)} s`
+
+/** What does not go on because of the store, and since when. */
+const waits = (
+  name: string,
+  outage: Option.Option<Pick<QueueWorker.Outage, "since" | "message">>,
+  now: number
+): ReadonlyArray<string> =>
+  Option.toArray(outage).map(
+    ({ message, since }) => `${name}: has waited for the store for ${age(now - since)}: ${message}`
+  )
+
+const storeProblems = (counted: Counted): ReadonlyArray<string> =>
+  Either.match(counted, {
+    onLeft: ({ message }) => [`store: ${message}`],
+    onRight: Option.match({
+      onNone: () => [`store: no answer within ${Duration.format(statsTimeout)}`],
+      onSome: () => []
     })
   })
+
+type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
+
+const stalledOf = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
+  const after = Duration.toSeconds(options.stallAfter)
+  const relays = Duration.toSeconds(options.relayInterval) + after
+  const timers = Duration.toSeconds(options.timerInterval) + after
+  return [
+    ...stalled("outbox", healths.outbox, now, relays),
+    ...stalled("spawns", healths.spawns, now, relays),
+    ...stalled("timers", healths.timers, now, timers)
+  ]
+}
+
+/** What keeps a worker from being ready, beside what it waits out. */
+const stalled = (name: string, health: QueueWorker.Health, now: number, limit: number): ReadonlyArray<string> => {
+  if (health.paused || Option.isSome(health.outage)) return []
+  if (Option.isNone(health.lastRun)) return [`${name}: has not read the store yet`]
+  const since = now - health.lastRun.value
+  if (since <= limit) return []
+  const busy = Option.match(health.runningSince, {
+    onNone: () => "",
+    onSome: (began) => `; what runs the longest began ${age(now - began)} ago`
+  })
+  return [`${name}: has not read the store for ${age(since)}${busy}`]
+}
+
+const oldestOf = ({ outbox, timers }: Stats, now: number): Option.Option<number> => {
+  const due = Option.filter(timers.oldest, (fireAt) => fireAt <= now)
+  const times = [...Option.toArray(outbox.oldest), ...Option.toArray(due)]
+  return times.length === 0 ? Option.none() : Option.some(Math.max(0, now - Math.min(...times)))
+}

@@ -4,27 +4,28 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import type { StoreError } from "../../StoreError.js"
 import * as telemetryContext from "../telemetry/context.js"
-import { describe } from "./storeOutage.js"
+import { describe } from "../util/causeText.js"
+import type { StoreMonitor } from "./storeMonitor.js"
+import * as storeMonitor from "./storeMonitor.js"
 
 /**
- * Runs a loop in a fiber of its own until the scope closes, and then what comes last. Gives an effect that waits for the failure that ended
- * the loop; it ends no other way.
+ * Runs a loop in a fiber of its own until the scope closes, and then what comes `last`. The loop fails with nothing: what the store answers
+ * it waits out (see `storeMonitor`). Gives an effect that dies with the defect that ended the loop; it ends no other way.
  */
 export const run = (
-  loop: Effect.Effect<never, StoreError>,
-  report: (message: string) => Effect.Effect<void>,
+  monitor: StoreMonitor,
+  loop: Effect.Effect<never>,
   last: Effect.Effect<void> = Effect.void
-): Effect.Effect<Effect.Effect<never, StoreError>, never, Scope.Scope> =>
+): Effect.Effect<Effect.Effect<never>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const fatal = yield* Deferred.make<never, StoreError>()
+    const fatal = yield* Deferred.make<never>()
 
-    const onExit = (exit: Exit.Exit<never, StoreError>) =>
+    const onExit = (exit: Exit.Exit<never>) =>
       Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)
         ? Effect.gen(function* () {
             const message = `the worker ended: ${describe(exit.cause)}`
-            yield* report(message)
+            yield* storeMonitor.report(monitor, message)
             yield* Effect.logFatal(message, exit.cause)
             yield* Deferred.failCause(fatal, exit.cause)
           })

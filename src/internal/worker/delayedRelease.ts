@@ -4,8 +4,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, QueueWorker } from "../../QueueWorker.js"
-import type { StoreError } from "../../StoreError.js"
-import * as storeOutage from "../supervision/storeOutage.js"
+import type { StoreMonitor } from "../supervision/storeMonitor.js"
+import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as wakeup_ from "../supervision/wakeup.js"
 import { dueMillis } from "../supervision/wakeup.js"
@@ -20,7 +20,7 @@ export interface Options {
 
 /** What puts delayed emits into the outbox when they are due. It is a fiber of its own: no delivery that takes long makes it late. */
 export interface Releaser extends Pick<QueueWorker, "pause" | "resume" | "awaitQuiet" | "awaitFatal"> {
-  readonly lastError: Effect.Effect<Health["lastError"]>
+  readonly health: Effect.Effect<Pick<Health, "lastError" | "outage">>
 }
 
 interface State {
@@ -28,7 +28,7 @@ interface State {
   readonly store: ExecutionStore
   readonly wakeup: wakeup_.Wakeup
   readonly yielding: Effect.Effect<void>
-  readonly waitingOutOutages: <A>(effect: Effect.Effect<A, StoreError>) => Effect.Effect<A, StoreError>
+  readonly monitor: StoreMonitor
   paused: boolean
 }
 
@@ -36,25 +36,21 @@ const never = Number.POSITIVE_INFINITY
 
 export const make = (options: Options): Effect.Effect<Releaser, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
-    let lastError: Health["lastError"] = Option.none()
-    const report = (message: string) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        lastError = Option.some({ time: now / 1000, message })
-      })
+    const monitor = storeMonitor.make()
     const state: State = {
       options,
       store: yield* ExecutionStore,
       wakeup: yield* wakeup_.make(() => false),
       yielding: yieldEvery.make(),
-      waitingOutOutages: storeOutage.reportingOutages(report),
+      monitor,
       paused: false
     }
     yield* state.store.listen((notice) => {
       if (Option.isSome(notice.nextDelayed)) state.wakeup.request(dueMillis(notice.nextDelayed.value))
     })
-    const awaitFatal = yield* supervised.run(Effect.forever(run(state)), report)
+    const awaitFatal = yield* supervised.run(monitor, Effect.forever(run(state)))
     return {
-      lastError: Effect.sync(() => lastError),
+      health: Effect.sync(() => ({ lastError: monitor.lastError, outage: storeMonitor.outage(monitor) })),
       pause: Effect.sync(() => {
         state.paused = true
       }),
@@ -68,7 +64,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
 
 /** Releases what is due, and sleeps until there is more. */
-const run = (state: State): Effect.Effect<unknown, StoreError> =>
+const run = (state: State): Effect.Effect<unknown> =>
   Effect.gen(function* () {
     if (state.paused) return yield* state.wakeup.park
     const dueAt = yield* releaseDue(state)
@@ -77,18 +73,18 @@ const run = (state: State): Effect.Effect<unknown, StoreError> =>
   })
 
 /** Releases what is due; gives when there will be more, in milliseconds since the epoch. */
-const releaseDue = (state: State): Effect.Effect<number, StoreError> =>
+const releaseDue = (state: State): Effect.Effect<number> =>
   Effect.gen(function* () {
-    const { options, store, waitingOutOutages, wakeup, yielding } = state
+    const { monitor, options, store, wakeup, yielding } = state
     wakeup.clear()
-    const next = yield* waitingOutOutages(store.delayed.next)
+    const next = yield* storeMonitor.waitOut(monitor, store.delayed.next)
     const now = yield* Clock.currentTimeMillis
     const dueAt = Option.match(next, { onNone: () => never, onSome: dueMillis })
     if (dueAt > now) return dueAt
     for (;;) {
       if (state.paused) return now
       yield* yielding
-      const released = yield* waitingOutOutages(store.delayed.release(now / 1000, options.pageSize))
+      const released = yield* storeMonitor.waitOut(monitor, store.delayed.release(now / 1000, options.pageSize))
       if (released < options.pageSize) return now
     }
   }).pipe(Effect.withTracerEnabled(false))
@@ -96,11 +92,15 @@ const releaseDue = (state: State): Effect.Effect<number, StoreError> =>
 const later = (a: Health["lastError"], b: Health["lastError"]): Health["lastError"] =>
   Option.isSome(b) && (Option.isNone(a) || b.value.time > a.value.time) ? b : a
 
+const earlier = (a: Health["outage"], b: Health["outage"]): Health["outage"] =>
+  Option.isSome(b) && (Option.isNone(a) || b.value.since < a.value.since) ? b : a
+
 /** A worker and a releaser as one. */
 export const joined = (worker: QueueWorker, releaser: Releaser): QueueWorker => ({
-  health: Effect.zipWith(worker.health, releaser.lastError, (health, error) => ({
+  health: Effect.zipWith(worker.health, releaser.health, (health, { lastError, outage }) => ({
     ...health,
-    lastError: later(health.lastError, error)
+    lastError: later(health.lastError, lastError),
+    outage: earlier(health.outage, outage)
   })),
   pause: Effect.zipRight(worker.pause, releaser.pause),
   resume: Effect.zipRight(worker.resume, releaser.resume),

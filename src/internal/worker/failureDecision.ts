@@ -4,7 +4,7 @@ import type { Reason } from "../../DeadLetter.js"
 import { ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
-import { isOutage } from "../supervision/storeOutage.js"
+import { isOutage } from "../supervision/storeMonitor.js"
 
 /**
  * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it

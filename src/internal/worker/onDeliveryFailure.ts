@@ -7,14 +7,17 @@ import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
-import { describe, retryWhileUnavailable } from "../supervision/storeOutage.js"
+import type { StoreMonitor } from "../supervision/storeMonitor.js"
+import * as storeMonitor from "../supervision/storeMonitor.js"
 import type { Outcome } from "../telemetry/delivery.js"
+import { describe } from "../util/causeText.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
 import * as retrySchedule from "./retrySchedule.js"
 
 export interface Options<A> {
   readonly store: Pick<ExecutionStore, "deadLetters">
+  readonly monitor: StoreMonitor
   readonly retry: retrySchedule.Policy
   readonly maxAttempts: number
   /** Which row this is. */
@@ -22,8 +25,6 @@ export interface Options<A> {
   readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
-  /** Keeps what went wrong for those who ask. */
-  readonly report: (message: string) => Effect.Effect<void>
   /** One more row was moved to the dead letters. */
   readonly buried: (reason: Reason) => void
   /** It is decided what becomes of work that failed. */
@@ -68,8 +69,8 @@ export const handle = <A>(
       Effect.catchAllCause((problem) => {
         if (Cause.isInterrupted(problem)) return Effect.interrupt
         const message = `${work.label()} failed, and is tried again although this failed too: ${describe(problem)}`
-        return options
-          .report(message)
+        return storeMonitor
+          .report(options.monitor, message)
           .pipe(Effect.zipRight(Effect.logWarning(message, problem)), Effect.zipRight(wait(failed)))
       })
     )
@@ -89,14 +90,19 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
 }
 
 const drop = <A>({ error, options, work }: Failed<A>): Effect.Effect<undefined, StoreError> =>
-  retryWhileUnavailable(options.remove(work.item)).pipe(
-    Effect.zipRight(Effect.logDebug(`${work.label()} is dropped: ${error}`)),
-    Effect.zipRight(options.settled("dropped")),
-    Effect.as(undefined)
-  )
+  storeMonitor
+    .waitOut(options.monitor, options.remove(work.item))
+    .pipe(
+      Effect.zipRight(Effect.logDebug(`${work.label()} is dropped: ${error}`)),
+      Effect.zipRight(options.settled("dropped")),
+      Effect.as(undefined)
+    )
 
 const waitForStore = <A>(failed: Failed<A>): Effect.Effect<FailureState> =>
-  Effect.zipRight(failed.options.report(`${failed.work.label()} waits: ${failed.error}`), wait(failed))
+  Effect.zipRight(
+    storeMonitor.report(failed.options.monitor, `${failed.work.label()} waits: ${failed.error}`),
+    wait(failed)
+  )
 
 /** The work waits for something, which does not count as an attempt. */
 const wait = <A>({ before, error, now, options, work }: Failed<A>): Effect.Effect<FailureState> =>
@@ -126,7 +132,8 @@ const retry = <A>(failed: Failed<A>): Effect.Effect<FailureState | undefined, St
     const { at, progress } = yield* retrySchedule.next(options.retry, failure, attempts, now, failedBefore)
     if (Option.isNone(at)) return yield* giveUp(failed, "attempts", attempts)
     const retryAt = at.value
-    yield* retryWhileUnavailable(
+    yield* storeMonitor.waitOutOutage(
+      options.monitor,
       options.store.deadLetters.recordFailure({ work: item, attempts, error, retryAt: retryAt / 1000 })
     )
     yield* options.settled("retried")
@@ -137,7 +144,7 @@ const retry = <A>(failed: Failed<A>): Effect.Effect<FailureState | undefined, St
 const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attempts: number) =>
   Effect.gen(function* () {
     const message = `${work.label()} failed (attempt ${attempts}) and is tried again: ${error}`
-    yield* options.report(message)
+    yield* storeMonitor.report(options.monitor, message)
     const hash = Hash.string(error)
     // The first failure may heal by itself.
     if (attempts === 1 || before.logged === hash) {
@@ -150,15 +157,15 @@ const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attem
 
 /** Moves a row to the dead letters, and says so where it was there. */
 export const bury = (
-  { buried, report, store }: Pick<Options<never>, "store" | "report" | "buried">,
+  { buried, monitor, store }: Pick<Options<never>, "store" | "monitor" | "buried">,
   item: WorkItem,
   why: Burial,
   message: string
 ): Effect.Effect<undefined, StoreError> =>
   Effect.gen(function* () {
-    if (yield* retryWhileUnavailable(store.deadLetters.bury(item, why))) {
+    if (yield* storeMonitor.waitOutOutage(monitor, store.deadLetters.bury(item, why))) {
       buried(why.reason)
-      yield* report(message)
+      yield* storeMonitor.report(monitor, message)
       yield* Effect.logWarning(message)
     }
     return undefined

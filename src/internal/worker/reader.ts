@@ -42,8 +42,8 @@ export interface Reader<A> {
   readonly concurrency: number
   /** The first page of the rows at this position and behind it. */
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
-  /** Reads a page. */
-  readonly read: (page: Effect.Effect<Page<A>, StoreError>) => Effect.Effect<Page<A>, StoreError>
+  /** Reads a page, as long as that takes. */
+  readonly read: (page: Effect.Effect<Page<A>, StoreError>) => Effect.Effect<Page<A>>
 }
 
 /**
@@ -65,7 +65,7 @@ const never = Number.POSITIVE_INFINITY
 export const makeCursor = (): Cursor => ({ frontier: beginning, rewind: never, hurry: false, crowded: false })
 
 /** Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. */
-export const readPass = <A>(reader: Reader<A>): Effect.Effect<number, StoreError> =>
+export const readPass = <A>(reader: Reader<A>): Effect.Effect<number> =>
   Effect.gen(function* () {
     const pass = begin(reader, yield* Clock.currentTimeMillis)
     let page = yield* reader.read(reader.from(pass.jumped))

@@ -5,10 +5,11 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
-import type { Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
+import type { Delivered, Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
-import * as storeOutage from "../supervision/storeOutage.js"
+import type { StoreMonitor } from "../supervision/storeMonitor.js"
+import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as wakeup_ from "../supervision/wakeup.js"
 import * as yieldEvery from "../supervision/yieldEvery.js"
@@ -32,7 +33,8 @@ export interface Options<A> {
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
   /** What a write of this process means for the worker: when to look, in milliseconds since the epoch, and from which position. */
   readonly noticed: (notice: Notice) => { readonly at: number; readonly position: number } | undefined
-  readonly run: (item: A, attempt: number) => Effect.Effect<unknown, unknown>
+  /** Does the work; the row is removed behind it, where it was not removed by it. */
+  readonly run: (item: A, attempt: number) => Effect.Effect<Delivered, unknown>
   /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
   readonly spanName: string
   readonly described: (item: A) => deliveryTelemetry.Described
@@ -58,7 +60,6 @@ export const pageSize = (settings: Pick<Settings, "pageSize">): number => settin
 /** What a worker tells of itself beside what its lanes do. */
 interface Progress {
   lastRun: Health["lastRun"]
-  lastError: Health["lastError"]
   deadLetters: number
 }
 
@@ -66,6 +67,7 @@ interface Progress {
 interface Worker<A> {
   readonly options: Options<A>
   readonly store: ExecutionStore
+  readonly monitor: StoreMonitor
   readonly progress: Progress
   readonly cursor: Cursor
   readonly table: LaneTable<A>
@@ -90,7 +92,8 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
     const worker: Worker<A> = {
       options,
       store: yield* ExecutionStore,
-      progress: { lastRun: Option.none(), lastError: Option.none(), deadLetters: 0 },
+      monitor: storeMonitor.make(),
+      progress: { lastRun: Option.none(), deadLetters: 0 },
       cursor: reader.makeCursor(),
       table,
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
@@ -103,7 +106,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
     yield* worker.store.listen((notice) => onNotice(worker, notice))
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
     const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
-    const awaitFatal = yield* supervised.run(loop, (message) => report(worker, message), shutDown(worker, runner))
+    const awaitFatal = yield* supervised.run(worker.monitor, loop, shutDown(worker, runner))
     return {
       health: Effect.sync(() => health(worker)),
       pause: Effect.sync(() => {
@@ -121,10 +124,12 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
     }
   }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
 
-const health = <A>({ progress, table }: Worker<A>): Health => {
+const health = <A>({ monitor, progress, table }: Worker<A>): Health => {
   const { backlog, held, runningSince } = laneTable.summary(table)
   return {
     ...progress,
+    lastError: monitor.lastError,
+    outage: storeMonitor.outage(monitor),
     backlog,
     held,
     runningSince: Option.map(Option.fromNullable(runningSince), (millis) => millis / 1000),
@@ -132,19 +137,14 @@ const health = <A>({ progress, table }: Worker<A>): Health => {
   }
 }
 
-const report = <A>({ progress }: Worker<A>, message: string): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    progress.lastError = Option.some({ time: now / 1000, message })
-  })
-
 const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Options<A> => {
   const { options, table, telemetry, yielding } = worker
   const onFailure: onDeliveryFailure.Options<A> = {
     ...options,
     store: worker.store,
+    monitor: worker.monitor,
     retry: options.settings.retry ?? defaultPolicy,
     maxAttempts: options.settings.maxAttempts ?? defaultMaxAttempts,
-    report: (message) => report(worker, message),
     buried: () => void worker.progress.deadLetters++,
     settled: telemetry.settled
   }
@@ -154,12 +154,17 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     table,
     concurrency,
     run: ({ item }, attempt) =>
-      Effect.zipRight(yielding, telemetry.attempt(options.run(item, attempt), attempt, options.described(item))),
+      Effect.zipRight(yielding, telemetry.attempt(deliver(worker, item, attempt), attempt, options.described(item))),
     failed: (work, cause, before) => annotated(work, onDeliveryFailure.handle(onFailure, work, cause, before)),
     recovered: (work, from) => annotated(work, logRecovery(work, from)),
     ended: (readableAt) => onLaneEnded(worker, readableAt)
   }
 }
+
+const deliver = <A>({ monitor, options }: Worker<A>, item: A, attempt: number): Effect.Effect<unknown, unknown> =>
+  Effect.flatMap(options.run(item, attempt), (delivered) =>
+    delivered === "Delivered" ? storeMonitor.waitOut(monitor, options.remove(item)) : Effect.void
+  )
 
 const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {
   const message = `${work.label()} went well after it had failed`
@@ -194,18 +199,18 @@ const onShardsChanged = <A>({ cursor, table, wakeup }: Worker<A>, { gained }: Ch
 
 /** Reads a page, and moves its rows that do not decode to the dead letters. */
 const makeRead = <A>(worker: Worker<A>) => {
-  const { polling, progress, table, telemetry, yielding } = worker
-  const waitingOutOutages = storeOutage.reportingOutages((message) => report(worker, message))
-  return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>, StoreError> =>
+  const { monitor, polling, progress, table, telemetry, yielding } = worker
+  return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>> =>
     Effect.gen(function* () {
       yield* yielding
       let began = 0
-      const result = yield* Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const reading = Effect.flatMap(Clock.currentTimeMillis, (now) => {
         began = now
         // What was finished before is not in the page.
         table.finished.clear()
         return page
-      }).pipe(Effect.withTracerEnabled(false), waitingOutOutages)
+      })
+      const result = yield* Effect.withTracerEnabled(storeMonitor.waitOut(monitor, reading), false)
       const millis = yield* Clock.currentTimeMillis
       polling.spent(millis - began)
       progress.lastRun = Option.some(millis / 1000)
@@ -218,20 +223,22 @@ const makeRead = <A>(worker: Worker<A>) => {
 /** A row that does not decode is no use to anybody but people. */
 const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect<void> => {
   if (corrupt.work === undefined) return Effect.void
-  const told = (message: string) => report(worker, message)
+  const { monitor, progress, store } = worker
   return onDeliveryFailure
     .bury(
-      { store: worker.store, report: told, buried: () => void worker.progress.deadLetters++ },
+      { store, monitor, buried: () => void progress.deadLetters++ },
       corrupt.work,
       { reason: "corrupt", attempts: 0, error: corrupt.message },
       `${corrupt.message}: it is a dead letter now`
     )
     .pipe(
-      Effect.catchAll((refusal) => Effect.zipRight(told(refusal.message), Effect.logWarning(refusal.message, refusal)))
+      Effect.catchAll((refusal) =>
+        Effect.zipRight(storeMonitor.report(monitor, refusal.message), Effect.logWarning(refusal.message, refusal))
+      )
     )
 }
 
-const makeLoop = <A>({ polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never, StoreError> =>
+const makeLoop = <A>({ polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never> =>
   Effect.gen(function* () {
     if (table.mode === "paused") {
       yield* wakeup.park

@@ -1,0 +1,116 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import type { Health, Outage } from "../../QueueWorker.js"
+import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
+
+/**
+ * What a fiber, and what runs beside it, met at the store. This is the one place that decides what an answer of the store means to them:
+ * it is waited out, whatever it is, as long as that takes. No such answer ends a fiber.
+ */
+export interface StoreMonitor {
+  /** How long to wait at most before the store is asked again, in milliseconds. */
+  readonly longestBackoff: number
+  lastError: Health["lastError"]
+  /** The operations that the store does not let go on now. */
+  readonly waiting: Set<Waiting>
+  /** The last outage that was logged, until it is over. */
+  logged: string | undefined
+}
+
+interface Waiting {
+  outage: Outage | undefined
+  failures: number
+}
+
+const firstBackoff = 200
+const growth = 1.5
+const jitter = 0.2
+// Capped, so that a store that comes back is found soon enough.
+const defaultLongestBackoff = 30_000
+
+export const make = (longestBackoff = defaultLongestBackoff): StoreMonitor => ({
+  longestBackoff,
+  lastError: Option.none(),
+  waiting: new Set(),
+  logged: undefined
+})
+
+/** Keeps what went wrong for those who ask. */
+export const report = (monitor: StoreMonitor, message: string): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    monitor.lastError = Option.some({ time: now / 1000, message })
+  })
+
+/** What it waits out, since when the first of what waits does. */
+export const outage = ({ waiting }: StoreMonitor): Health["outage"] => {
+  let first: Outage | undefined
+  for (const { outage } of waiting) {
+    if (outage !== undefined && (first === undefined || outage.since < first.since)) first = outage
+  }
+  return Option.fromNullable(first)
+}
+
+const stateOfStore: ReadonlyArray<StoreRejected["reason"]> = ["disk-full", "read-only", "auth", "open", "schema"]
+
+/** Whether this is the state of the store, for which the work can do nothing, and which may pass. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof StoreUnavailable || (error instanceof StoreRejected && stateOfStore.includes(error.reason))
+
+/** Asks the store again, whatever it answers, until it does what it is asked. */
+export const waitOut = <A>(monitor: StoreMonitor, effect: Effect.Effect<A, StoreError>): Effect.Effect<A> =>
+  // Hardly any effect fails, and this is run for each: nothing is made before one does.
+  Effect.catchAll(effect, (first) =>
+    waitingWith(monitor, (waiting) =>
+      Effect.zipRight(
+        backOff(monitor, waiting, first),
+        Effect.eventually(Effect.tapError(effect, (error) => backOff(monitor, waiting, error)))
+      )
+    )
+  )
+
+/** Asks the store again while what it answers is its own state; fails with what it has against this operation. */
+export const waitOutOutage = <A>(
+  monitor: StoreMonitor,
+  effect: Effect.Effect<A, StoreError>
+): Effect.Effect<A, StoreError> =>
+  Effect.catchIf(effect, isOutage, (first) =>
+    waitingWith(monitor, (waiting) => {
+      const again = (error: StoreError): Effect.Effect<A, StoreError> =>
+        Effect.zipRight(backOff(monitor, waiting, error), Effect.catchIf(effect, isOutage, again))
+      return again(first)
+    })
+  )
+
+const waitingWith = <A, E>(
+  monitor: StoreMonitor,
+  use: (waiting: Waiting) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    const waiting: Waiting = { outage: undefined, failures: 0 }
+    monitor.waiting.add(waiting)
+    return Effect.onExit(use(waiting), (exit) => ended(monitor, waiting, Exit.isInterrupted(exit)))
+  })
+
+const backOff = (monitor: StoreMonitor, waiting: Waiting, error: StoreError): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { message } = error
+    const now = (yield* Clock.currentTimeMillis) / 1000
+    monitor.lastError = Option.some({ time: now, message })
+    waiting.outage = { since: waiting.outage?.since ?? now, message }
+    if (monitor.logged !== message) {
+      monitor.logged = message
+      yield* Effect.logWarning(message, error)
+    }
+    const delay = Math.min(firstBackoff * growth ** waiting.failures++, monitor.longestBackoff)
+    yield* Effect.sleep(delay * (yield* Random.nextRange(1 - jitter, 1 + jitter)))
+  })
+
+const ended = (monitor: StoreMonitor, waiting: Waiting, interrupted: boolean): Effect.Effect<void> => {
+  monitor.waiting.delete(waiting)
+  if (interrupted || monitor.waiting.size > 0 || monitor.logged === undefined) return Effect.void
+  monitor.logged = undefined
+  return Effect.logInfo("the store answers again")
+}

@@ -109,7 +109,7 @@ describe("Telemetry", () => {
         [true]
       )
       down = false
-      yield* TestClock.adjust("5 seconds")
+      yield* TestClock.adjust("15 seconds")
       assert.isAbove((yield* seen).outboxAge, 25)
       down = true
       yield* TestClock.adjust("5 seconds")

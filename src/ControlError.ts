@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Status } from "./Execution.js"
+import { printable } from "./internal/util/printable.js"
 
 /**
  * The commands of the control plane.
@@ -36,7 +37,7 @@ export class NoSuchExecution extends Schema.TaggedError<NoSuchExecution>("holdfa
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)}: there is none of this id`
+    return printable(`cannot ${this.command} execution ${JSON.stringify(this.executionId)}: there is none of this id`)
   }
 }
 
@@ -53,7 +54,9 @@ export class WrongStatus extends Schema.TaggedError<WrongStatus>("holdfast/Contr
 }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)}: it is ${this.status}, not ${this.expected.join(" or ")}`
+    return printable(
+      `cannot ${this.command} execution ${JSON.stringify(this.executionId)}: it is ${this.status}, not ${this.expected.join(" or ")}`
+    )
   }
 }
 
@@ -71,7 +74,9 @@ export class ChildrenLive extends Schema.TaggedError<ChildrenLive>("holdfast/Con
   override get message(): string {
     const some = this.live.slice(0, 3).map((id) => JSON.stringify(id))
     const more = this.live.length > some.length ? ` and ${this.live.length - some.length} more` : ""
-    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)} while its children live: cancel or terminate ${some.join(", ")}${more} first`
+    return printable(
+      `cannot ${this.command} execution ${JSON.stringify(this.executionId)} while its children live: cancel or terminate ${some.join(", ")}${more} first`
+    )
   }
 }
 
@@ -87,7 +92,9 @@ export class HasParent extends Schema.TaggedError<HasParent>("holdfast/ControlEr
 }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `cannot ${this.command} execution ${JSON.stringify(this.executionId)} alone: it is a child of ${JSON.stringify(this.parentId)}; ${this.command} the root of its tree`
+    return printable(
+      `cannot ${this.command} execution ${JSON.stringify(this.executionId)} alone: it is a child of ${JSON.stringify(this.parentId)}; ${this.command} the root of its tree`
+    )
   }
 }
 
@@ -104,6 +111,8 @@ export class ControlConflict extends Schema.TaggedError<ControlConflict>("holdfa
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `could not ${this.command} execution ${JSON.stringify(this.executionId)}: others advanced it ${this.attempts} times meanwhile; try again`
+    return printable(
+      `could not ${this.command} execution ${JSON.stringify(this.executionId)}: others advanced it ${this.attempts} times meanwhile; try again`
+    )
   }
 }

@@ -21,6 +21,7 @@ import * as processor from "./internal/processor/processor.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
+import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
 import * as Processor from "./Processor.js"
@@ -44,7 +45,9 @@ export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/E
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `execution ${JSON.stringify(this.executionId)} exists already: choose another id, or send it an event`
+    return printable(
+      `execution ${JSON.stringify(this.executionId)} exists already: choose another id, or send it an event`
+    )
   }
 }
 
@@ -65,7 +68,9 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
   /** @since 0.1.0 */
   override get message(): string {
     const why = this.cause instanceof Error ? this.cause.message : String(this.cause)
-    return `definition ${JSON.stringify(this.definitionId)} failed for execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)}: ${why}`
+    return printable(
+      `definition ${JSON.stringify(this.definitionId)} failed for execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)}: ${why}`
+    )
   }
 }
 

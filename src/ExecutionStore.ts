@@ -25,6 +25,7 @@ import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
 import type { Encoded } from "./EncodedStore.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
+import * as log from "./internal/telemetry/log.js"
 import type { Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
@@ -469,7 +470,7 @@ export const streamExecutions = (query: ListQuery = {}): Stream.Stream<Execution
     Effect.gen(function* () {
       const store = yield* ExecutionStore
       const page = yield* store.listExecutions(query)
-      yield* Effect.forEach(page.corrupt, (corrupt) => Effect.logWarning(corrupt.message), { discard: true })
+      yield* Effect.forEach(page.corrupt, (corrupt) => log.warning(corrupt.message), { discard: true })
       const next = Option.map(page.nextCursor, (cursor) => ({ ...query, cursor }))
       return [Chunk.fromIterable(page.items), next]
     })

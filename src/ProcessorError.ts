@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { describe } from "./internal/util/errorText.js"
+import { printable } from "./internal/util/printable.js"
 
 /**
  * There is no such execution: it was never created, is not created yet, or was purged.
@@ -17,7 +18,9 @@ export class ExecutionNotFound extends Schema.TaggedError<ExecutionNotFound>(
 )("ExecutionNotFound", { executionId: Schema.String, eventId: Schema.String }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `there is no execution ${JSON.stringify(this.executionId)} for event ${JSON.stringify(this.eventId)}: create it first`
+    return printable(
+      `there is no execution ${JSON.stringify(this.executionId)} for event ${JSON.stringify(this.eventId)}: create it first`
+    )
   }
 }
 
@@ -32,7 +35,9 @@ export class DefinitionNotFound extends Schema.TaggedError<DefinitionNotFound>(
 )("DefinitionNotFound", { executionId: Schema.String, eventId: Schema.String, definitionId: Schema.String }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `execution ${JSON.stringify(this.executionId)} follows definition ${JSON.stringify(this.definitionId)}, which this process does not have: add it to the definitions`
+    return printable(
+      `execution ${JSON.stringify(this.executionId)} follows definition ${JSON.stringify(this.definitionId)}, which this process does not have: add it to the definitions`
+    )
   }
 }
 
@@ -47,7 +52,9 @@ export class ExecutionSuspended extends Schema.TaggedError<ExecutionSuspended>(
 )("ExecutionSuspended", { executionId: Schema.String, eventId: Schema.String }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `execution ${JSON.stringify(this.executionId)} is suspended: event ${JSON.stringify(this.eventId)} waits until it is resumed`
+    return printable(
+      `execution ${JSON.stringify(this.executionId)} is suspended: event ${JSON.stringify(this.eventId)} waits until it is resumed`
+    )
   }
 }
 
@@ -63,7 +70,9 @@ export class ProcessConflict extends Schema.TaggedError<ProcessConflict>("holdfa
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `event ${JSON.stringify(this.eventId)} lost execution ${JSON.stringify(this.executionId)} to other commits ${this.attempts} times: process it again later, or give a longer schedule of retries`
+    return printable(
+      `event ${JSON.stringify(this.eventId)} lost execution ${JSON.stringify(this.executionId)} to other commits ${this.attempts} times: process it again later, or give a longer schedule of retries`
+    )
   }
 }
 
@@ -84,7 +93,9 @@ export class StepRejected extends Schema.TaggedError<StepRejected>("holdfast/Pro
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `definition ${JSON.stringify(this.definitionId)} took execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)} and returned ${this.detail}: it must return the same execution, changed, at the same version`
+    return printable(
+      `definition ${JSON.stringify(this.definitionId)} took execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)} and returned ${this.detail}: it must return the same execution, changed, at the same version`
+    )
   }
 }
 
@@ -100,7 +111,9 @@ export class TransitionDied extends Schema.TaggedError<TransitionDied>("holdfast
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `definition ${JSON.stringify(this.definitionId)} broke for execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)}: ${describe(this.cause)}`
+    return printable(
+      `definition ${JSON.stringify(this.definitionId)} broke for execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)}: ${describe(this.cause)}`
+    )
   }
 }
 
@@ -125,6 +138,8 @@ export class ContextInvalid extends Schema.TaggedError<ContextInvalid>("holdfast
   /** @since 0.1.0 */
   override get message(): string {
     const where = this.path === "" ? "" : ` at ${this.path}`
-    return `the context of execution ${JSON.stringify(this.executionId)} does not ${this.operation} by definition ${JSON.stringify(this.definitionId)}${where}, event ${JSON.stringify(this.eventId)}: ${this.problem}`
+    return printable(
+      `the context of execution ${JSON.stringify(this.executionId)} does not ${this.operation} by definition ${JSON.stringify(this.definitionId)}${where}, event ${JSON.stringify(this.eventId)}: ${this.problem}`
+    )
   }
 }

@@ -9,6 +9,7 @@ import type * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Failure } from "./DeadLetter.js"
+import { printable } from "./internal/util/printable.js"
 import type { Shards } from "./Shards.js"
 
 /**
@@ -137,7 +138,7 @@ export class Refused extends Schema.TaggedError<Refused>("holdfast/QueueWorker/R
 }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `refused for good: ${this.reason}`
+    return printable(`refused for good: ${this.reason}`)
   }
 }
 
@@ -153,7 +154,7 @@ export class Postponed extends Schema.TaggedError<Postponed>("holdfast/QueueWork
 }) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `not yet: ${this.reason}`
+    return printable(`not yet: ${this.reason}`)
   }
 }
 
@@ -169,8 +170,10 @@ export class TargetNotFound extends Schema.TaggedError<TargetNotFound>("holdfast
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return this.targetId === null
-      ? "there is no target"
-      : `there is no target ${JSON.stringify(this.targetId)}: create it, or choose a policy for unknown targets`
+    return printable(
+      this.targetId === null
+        ? "there is no target"
+        : `there is no target ${JSON.stringify(this.targetId)}: create it, or choose a policy for unknown targets`
+    )
   }
 }

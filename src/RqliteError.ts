@@ -11,6 +11,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { printable } from "./internal/util/printable.js"
 import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
@@ -63,7 +64,7 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
   /** @since 0.1.0 */
   override get message(): string {
     const outcome = this.outcome === "unknown" ? " (whether it was applied is not known)" : ""
-    return `rqlite ${this.operation} is not possible now${at(this.node)}: ${this.detail}${outcome}`
+    return printable(`rqlite ${this.operation} is not possible now${at(this.node)}: ${this.detail}${outcome}`)
   }
 }
 
@@ -108,7 +109,7 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
   /** @since 0.1.0 */
   override get message(): string {
     const path = this.path === undefined ? "" : `${this.path}: `
-    return `rqlite ${this.operation} was refused${at(this.node)}: ${path}${this.detail}`
+    return printable(`rqlite ${this.operation} was refused${at(this.node)}: ${path}${this.detail}`)
   }
 }
 
@@ -148,7 +149,7 @@ export class RqliteStatementError extends Schema.TaggedError<RqliteStatementErro
   override get message(): string {
     const sql = this.sql === undefined ? "" : ` (${this.sql.length > 120 ? `${this.sql.slice(0, 120)}...` : this.sql})`
     const where = this.index === undefined ? "" : ` at statement ${this.index}${sql}`
-    return `rqlite ${this.operation} failed${where}: ${this.detail}`
+    return printable(`rqlite ${this.operation} failed${where}: ${this.detail}`)
   }
 }
 

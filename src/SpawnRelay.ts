@@ -16,6 +16,7 @@ import * as Execution from "./Execution.js"
 import { ExecutionStore } from "./ExecutionStore.js"
 import { definitionKey } from "./internal/processor/stepChildren.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
+import { printable } from "./internal/util/printable.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
 import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
@@ -33,7 +34,9 @@ export class ParentNotFound extends Schema.TaggedError<ParentNotFound>("holdfast
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `child ${JSON.stringify(this.childId)} has no parent ${JSON.stringify(this.parentId)} to take its definition from: give the relay a \`child\` that knows it, or remove the spawn`
+    return printable(
+      `child ${JSON.stringify(this.childId)} has no parent ${JSON.stringify(this.parentId)} to take its definition from: give the relay a \`child\` that knows it, or remove the spawn`
+    )
   }
 }
 
@@ -49,7 +52,9 @@ export class ChildRejected extends Schema.TaggedError<ChildRejected>("holdfast/S
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return `execution ${JSON.stringify(this.parentId)} spawned ${JSON.stringify(this.childId)}, but \`child\` made ${JSON.stringify(this.madeId)}: it must keep the id`
+    return printable(
+      `execution ${JSON.stringify(this.parentId)} spawned ${JSON.stringify(this.childId)}, but \`child\` made ${JSON.stringify(this.madeId)}: it must keep the id`
+    )
   }
 }
 

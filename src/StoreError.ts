@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { WorkItem } from "./Commit.js"
+import { printable } from "./internal/util/printable.js"
 import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
@@ -52,7 +53,9 @@ export class StoreConflict extends Schema.TaggedError<StoreConflict>("holdfast/S
       onNone: () => "none is stored",
       onSome: (version) => `version ${version} is stored`
     })
-    return `commit${on(this.executionId)} expected version ${this.expected}, but ${found}: reload it and run the step again`
+    return printable(
+      `commit${on(this.executionId)} expected version ${this.expected}, but ${found}: reload it and run the step again`
+    )
   }
 }
 
@@ -89,7 +92,9 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("hold
   /** @since 0.1.0 */
   override get message(): string {
     const outcome = this.outcome === "unknown" ? " (whether it was applied is not known)" : ""
-    return `${this.operation}${on(this.executionId)} is not possible now: ${this.detail}${outcome}; try again later`
+    return printable(
+      `${this.operation}${on(this.executionId)} is not possible now: ${this.detail}${outcome}; try again later`
+    )
   }
 }
 
@@ -134,7 +139,7 @@ export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/S
   /** @since 0.1.0 */
   override get message(): string {
     const path = this.path === undefined ? "" : `${this.path}: `
-    return `${this.operation}${on(this.executionId)} was refused: ${path}${this.detail}`
+    return printable(`${this.operation}${on(this.executionId)} was refused: ${path}${this.detail}`)
   }
 }
 
@@ -169,7 +174,9 @@ export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/Sto
 
   /** @since 0.1.0 */
   override get message(): string {
-    return `${this.operation} met a row that does not decode: ${this.table} ${JSON.stringify(this.key)}: ${this.problem}`
+    return printable(
+      `${this.operation} met a row that does not decode: ${this.table} ${JSON.stringify(this.key)}: ${this.problem}`
+    )
   }
 }
 

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
 import * as storeMonitor from "./internal/supervision/storeMonitor.js"
 import * as supervised from "./internal/supervision/supervised.js"
+import * as log from "./internal/telemetry/log.js"
 import * as Metrics from "./Metrics.js"
 import type { Outage } from "./QueueWorker.js"
 import type { StoreError } from "./StoreError.js"
@@ -121,7 +122,7 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, never, Exe
       })),
       awaitFatal
     }
-  }).pipe(Effect.annotateLogs({ package: "holdfast", module: "Telemetry" }))
+  }).pipe(log.annotate({ package: "holdfast", module: "Telemetry" }))
 
 /**
  * {@link make} as a layer.

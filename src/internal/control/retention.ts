@@ -1,3 +1,4 @@
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,6 +10,7 @@ import type { Health, Options, Removed, Retention } from "../../Retention.js"
 import type { StoreError } from "../../StoreError.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
+import * as log from "../telemetry/log.js"
 import * as purgeTree from "./purgeTree.js"
 
 /** What becomes of operations that fail: a single run fails with them, one that goes on until its scope closes waits and passes over. */
@@ -102,7 +104,7 @@ const purgeWhereOld = (
       HasParent: () => Effect.succeed(false),
       ChildrenLive: () => Effect.succeed(false),
       StoreConflict: () => Effect.succeed(false),
-      StoreCorrupt: (corrupt) => Effect.as(Effect.logDebug(corrupt.message), false)
+      StoreCorrupt: (corrupt) => Effect.as(log.debug(corrupt.message), false)
     })
   )
 
@@ -137,7 +139,7 @@ export const make = (options: Options): Effect.Effect<Retention, never, Executio
         Effect.catchAll(storeMonitor.waitOutOutage(monitor, effect), (error) =>
           storeMonitor
             .report(monitor, error.message)
-            .pipe(Effect.zipRight(Effect.logWarning(error.message, error)), Effect.as(false))
+            .pipe(Effect.zipRight(log.warning(error.message, Cause.fail(error))), Effect.as(false))
         )
     }
     const loop = runOnce({ store, options, policy, removed }).pipe(
@@ -157,4 +159,4 @@ export const make = (options: Options): Effect.Effect<Retention, never, Executio
       removed: { ...removed }
     }))
     return { health, awaitFatal }
-  }).pipe(Effect.annotateLogs({ package: "holdfast", module: "Retention" }))
+  }).pipe(log.annotate({ package: "holdfast", module: "Retention" }))

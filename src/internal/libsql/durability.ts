@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as log from "../telemetry/log.js"
 import { Failure } from "./error.js"
 import type { Remote } from "./remoteConnection.js"
 
@@ -31,8 +32,5 @@ export const check = (server: Remote, wanted: Wanted): Effect.Effect<void, Failu
     if (wanted === "full") return refuse(synchronous === undefined ? "the server does not tell how it syncs" : lossy)
     if (synchronous === undefined) return Effect.void
     const silence = 'or give durability: "normal" to accept it'
-    return Effect.annotateLogs(Effect.logWarning(`${lossy}, ${silence}`), {
-      package: "holdfast",
-      module: "LibsqlStore"
-    })
+    return log.annotate({ package: "holdfast", module: "LibsqlStore" })(log.warning(`${lossy}, ${silence}`))
   })

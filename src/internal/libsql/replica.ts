@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { Replica, ReplicaStatus } from "../../LibsqlStore.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import type { Token } from "../hrana/token.js"
+import * as log from "../telemetry/log.js"
 import { Failure, ofHrana, ofLocal, toStoreError } from "./error.js"
 import { makeRead } from "./nulSafeText.js"
 import type { Remote } from "./remoteConnection.js"
@@ -144,13 +145,13 @@ export const make = (options: Options): Effect.Effect<Copy, Failure, Scope.Scope
       const before = lastError
       return Effect.matchEffect(sync(ping), {
         onFailure: (failure) =>
-          before === undefined ? Effect.logWarning(`the replica is getting old: ${failure.detail}`) : Effect.void,
-        onSuccess: () => (before === undefined ? Effect.void : Effect.logInfo("the replica is synced again"))
+          before === undefined ? log.warning(`the replica is getting old: ${failure.detail}`) : Effect.void,
+        onSuccess: () => (before === undefined ? Effect.void : log.info("the replica is synced again"))
       })
     }).pipe(
       Effect.repeat(Schedule.spaced(options.syncInterval)),
       Effect.delay(options.syncInterval),
-      Effect.annotateLogs({ package: "holdfast", module: "LibsqlStore", fiber: "sync" }),
+      log.annotate({ package: "holdfast", module: "LibsqlStore", fiber: "sync" }),
       Effect.withTracerEnabled(false)
     )
 

@@ -6,6 +6,7 @@ import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
 import { StepRejected, TransitionDied } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
+import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
 
 /** What a transition returned in place of the execution that it was given, or nothing. */
@@ -33,14 +34,14 @@ const checked = <E, R>(
       if (Option.isNone(failure)) return new TransitionDied({ ...at, cause: defect.value })
       // A failure beside a defect cannot be caught as one.
       return Effect.zipRight(
-        ownLog(Effect.logWarning(`definition ${JSON.stringify(at.definitionId)} died while it failed`, cause)),
+        ownLog(log.warning(`definition ${JSON.stringify(at.definitionId)} died while it failed`, cause)),
         Effect.fail(failure.value)
       )
     })
   )
 }
 
-const ownLog = Effect.annotateLogs({ package: "holdfast", module: "Processor" })
+const ownLog = log.annotate({ package: "holdfast", module: "Processor" })
 
 const reasonOf = (error: unknown): unknown => (error instanceof TransitionDied ? error.cause : error)
 
@@ -48,10 +49,9 @@ const reasonOf = (error: unknown): unknown => (error instanceof TransitionDied ?
 const failed = (execution: Execution, error: unknown): Effect.Effect<Step> => {
   const reason = reasonOf(error)
   const text = describe(reason)
-  return Effect.as(
-    ownLog(Effect.logError(`execution ${JSON.stringify(execution.id)} failed: ${text}`, Cause.fail(reason))),
-    { execution: { ...execution, status: "FAILED", error: text } }
-  )
+  return Effect.as(ownLog(log.error(`execution ${JSON.stringify(execution.id)} failed: ${text}`, Cause.fail(reason))), {
+    execution: { ...execution, status: "FAILED", error: text }
+  })
 }
 
 const settled = <R>(

@@ -12,6 +12,7 @@ import { DefinitionNotFound, ExecutionNotFound, ExecutionSuspended, ProcessConfl
 import type { Step, Trace } from "../../Step.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as telemetryContext from "../telemetry/context.js"
+import * as log from "../telemetry/log.js"
 import { withSpan } from "../telemetry/metrics.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
 import { settleCancel } from "./step.js"
@@ -22,7 +23,7 @@ const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
   Schedule.intersect(Schedule.recurs(9))
 )
 
-const ownLog = Effect.annotateLogs({ package: "holdfast", module: "Processor" })
+const ownLog = log.annotate({ package: "holdfast", module: "Processor" })
 
 type Skipped = Extract<Processed, { readonly _tag: "Skipped" }>
 
@@ -127,7 +128,7 @@ export const make = <E, R>(
         const attempts = Effect.suspend(() => {
           seen.attempts++
           return attempt(executionId, event, ack, seen)
-        }).pipe(Effect.tapError((conflict) => ownLog(Effect.logDebug(conflict.message))))
+        }).pipe(Effect.tapError((conflict) => ownLog(log.debug(conflict.message))))
         return retryOnFailure.whereItFails(attempts, Effect.retry(conflictRetry)).pipe(
           Effect.catchAll(() => new ProcessConflict({ executionId, eventId: event.id, attempts: seen.attempts })),
           Effect.flatMap(settle),
@@ -137,7 +138,7 @@ export const make = <E, R>(
         withSpan("Processor.process", () => ({
           attributes: { executionId, eventId: event.id, eventKind: event.kind }
         })),
-        Effect.annotateLogs({ executionId, eventId: event.id })
+        log.annotate({ executionId, eventId: event.id })
       )
 
     return { process }

@@ -9,6 +9,7 @@ import { type StoreError, type StoreRejected, StoreUnavailable } from "../../Sto
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
+import * as log from "../telemetry/log.js"
 import { makeObserver, type Shares, shardOf, share } from "./assignment.js"
 import * as options_ from "./options.js"
 import type { Ownership } from "./ownership.js"
@@ -66,7 +67,7 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
       health: Effect.sync(() => health(membership)),
       awaitFatal
     } satisfies Shards
-  }).pipe(Effect.annotateLogs({ package: "holdfast", module: "Shards" }))
+  }).pipe(log.annotate({ package: "holdfast", module: "Shards" }))
 
 const health = ({ lastRenewal, members, monitor, ownership }: Membership): Health => ({
   owned: ownership_.shardsOf(ownership_.current(ownership)),
@@ -143,6 +144,6 @@ const leave = ({ ownership, settings, store }: Membership): Effect.Effect<void> 
     Effect.interruptible,
     Effect.timeoutFail({ duration: settings.ttl, onTimeout: () => ({ message: "the store does not answer" }) }),
     Effect.catchAll(({ message }) =>
-      Effect.logWarning(`the shards could not be given back and expire by themselves: ${message}`)
+      log.warning(`the shards could not be given back and expire by themselves: ${message}`)
     )
   )

@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { StoreRejected } from "../../StoreError.js"
+import * as log from "../telemetry/log.js"
 import * as betterSqlite3 from "./betterSqlite3.js"
 import * as bunSqlite from "./bunSqlite.js"
 import type { Library } from "./database.js"
@@ -34,7 +35,7 @@ const attempt = (name: Name): Effect.Effect<Library, string> =>
   Effect.tryPromise({ try: loads[name], catch: (cause) => `${name}: ${problemOf(cause)}` })
 
 const first: Effect.Effect<Library, StoreRejected> = Effect.mapError(
-  Effect.validateFirst(names, (name) => Effect.tapError(attempt(name), Effect.logDebug)),
+  Effect.validateFirst(names, (name) => Effect.tapError(attempt(name), (problem) => log.debug(problem))),
   (problems) =>
     refused(
       "open",

@@ -1,3 +1,4 @@
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -5,6 +6,8 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { Health, Outage } from "../../QueueWorker.js"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import * as log from "../telemetry/log.js"
+import { printable } from "../util/printable.js"
 
 /**
  * What a fiber, and what runs beside it, met at the store. This is the one place that decides what an answer of the store means to them:
@@ -41,7 +44,7 @@ export const make = (longestBackoff = defaultLongestBackoff): StoreMonitor => ({
 /** Keeps what went wrong for those who ask. */
 export const report = (monitor: StoreMonitor, message: string): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    monitor.lastError = Option.some({ time: now / 1000, message })
+    monitor.lastError = Option.some({ time: now / 1000, message: printable(message) })
   })
 
 /** What it waits out, since when the first of what waits does. */
@@ -102,7 +105,7 @@ const backOff = (monitor: StoreMonitor, waiting: Waiting, error: StoreError): Ef
     waiting.outage = { since: waiting.outage?.since ?? now, message }
     if (monitor.logged !== message) {
       monitor.logged = message
-      yield* Effect.logWarning(message, error)
+      yield* log.warning(message, Cause.fail(error))
     }
     const delay = Math.min(firstBackoff * growth ** waiting.failures++, monitor.longestBackoff)
     yield* Effect.sleep(delay * (yield* Random.nextRange(1 - jitter, 1 + jitter)))
@@ -112,5 +115,5 @@ const ended = (monitor: StoreMonitor, waiting: Waiting, interrupted: boolean): E
   monitor.waiting.delete(waiting)
   if (interrupted || monitor.waiting.size > 0 || monitor.logged === undefined) return Effect.void
   monitor.logged = undefined
-  return Effect.logInfo("the store answers again")
+  return log.info("the store answers again")
 }

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as telemetryContext from "../telemetry/context.js"
+import * as log from "../telemetry/log.js"
 import { describe } from "../util/causeText.js"
 import type { StoreMonitor } from "./storeMonitor.js"
 import * as storeMonitor from "./storeMonitor.js"
@@ -26,7 +27,7 @@ export const run = (
         ? Effect.gen(function* () {
             const message = `the worker ended: ${describe(exit.cause)}`
             yield* storeMonitor.report(monitor, message)
-            yield* Effect.logFatal(message, exit.cause)
+            yield* log.fatal(message, exit.cause)
             yield* Deferred.failCause(fatal, exit.cause)
           })
         : Effect.void

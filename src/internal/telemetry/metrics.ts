@@ -11,6 +11,7 @@ import * as FiberRef from "effect/FiberRef"
 import type * as Metric from "effect/Metric"
 import * as MetricLabel from "effect/MetricLabel"
 import * as Tracer from "effect/Tracer"
+import { printableMembers } from "../util/printable.js"
 
 /** The tags that the fiber gives to all its metrics. */
 export type Labels = ReadonlyArray<MetricLabel.MetricLabel>
@@ -92,6 +93,9 @@ export const timed = <A, E, R>(
 export const errorTag = (cause: Cause.Cause<{ readonly _tag: string }>): string =>
   Either.match(Cause.failureOrCause(cause), { onLeft: (error) => error._tag, onRight: () => "Defect" })
 
+const printableSpan = (options: Tracer.SpanOptions): Tracer.SpanOptions =>
+  options.attributes === undefined ? options : { ...options, attributes: printableMembers(options.attributes) }
+
 /**
  * Puts an effect into a span where a tracer is installed. Spans of Effect's own tracer reach nobody, and each costs as much as a step of
  * an execution in memory.
@@ -99,4 +103,6 @@ export const errorTag = (cause: Cause.Cause<{ readonly _tag: string }>): string 
 export const withSpan =
   (name: string, options: () => Tracer.SpanOptions) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.withFiberRuntime((fiber) => (isTraced(fiber) ? Effect.withSpan(effect, name, options()) : effect))
+    Effect.withFiberRuntime((fiber) =>
+      isTraced(fiber) ? Effect.withSpan(effect, name, printableSpan(options())) : effect
+    )

@@ -10,6 +10,7 @@ import * as supervised from "../supervision/supervised.js"
 import * as wakeup_ from "../supervision/wakeup.js"
 import { dueMillis } from "../supervision/wakeup.js"
 import * as yieldEvery from "../supervision/yieldEvery.js"
+import * as log from "../telemetry/log.js"
 
 export interface Options {
   readonly module: string
@@ -61,7 +62,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
       awaitQuiet: state.wakeup.quiet,
       awaitFatal
     }
-  }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
+  }).pipe(log.annotate({ package: "holdfast", module: options.module }))
 
 /** Releases what is due, and sleeps until there is more. */
 const run = (state: State): Effect.Effect<unknown> =>

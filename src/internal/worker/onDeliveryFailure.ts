@@ -10,6 +10,7 @@ import type { StoreError } from "../../StoreError.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import type { Outcome } from "../telemetry/delivery.js"
+import * as log from "../telemetry/log.js"
 import { describe } from "../util/causeText.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
@@ -71,7 +72,7 @@ export const handle = <A>(
         const message = `${work.label()} failed, and is tried again although this failed too: ${describe(problem)}`
         return storeMonitor
           .report(options.monitor, message)
-          .pipe(Effect.zipRight(Effect.logWarning(message, problem)), Effect.zipRight(wait(failed)))
+          .pipe(Effect.zipRight(log.warning(message, problem)), Effect.zipRight(wait(failed)))
       })
     )
   })
@@ -93,7 +94,7 @@ const drop = <A>({ error, options, work }: Failed<A>): Effect.Effect<undefined, 
   storeMonitor
     .waitOut(options.monitor, options.remove(work.item))
     .pipe(
-      Effect.zipRight(Effect.logDebug(`${work.label()} is dropped: ${error}`)),
+      Effect.zipRight(log.debug(`${work.label()} is dropped: ${error}`)),
       Effect.zipRight(options.settled("dropped")),
       Effect.as(undefined)
     )
@@ -110,7 +111,7 @@ const wait = <A>({ before, error, now, options, work }: Failed<A>): Effect.Effec
     const waits = before.waits + 1
     const waitedBefore = before.waits > 0 ? before.progress : undefined
     const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
-    yield* Effect.logDebug(`${work.label()} waits: ${error}`)
+    yield* log.debug(`${work.label()} waits: ${error}`)
     yield* options.settled("postponed")
     return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
   })
@@ -148,10 +149,10 @@ const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attem
     const hash = Hash.string(error)
     // The first failure may heal by itself.
     if (attempts === 1 || before.logged === hash) {
-      yield* Effect.logDebug(message, cause)
+      yield* log.debug(message, cause)
       return before.logged
     }
-    yield* Effect.logWarning(message, cause)
+    yield* log.warning(message, cause)
     return hash
   })
 
@@ -166,7 +167,7 @@ export const bury = (
     if (yield* storeMonitor.waitOutOutage(monitor, store.deadLetters.bury(item, why))) {
       buried(why.reason)
       yield* storeMonitor.report(monitor, message)
-      yield* Effect.logWarning(message)
+      yield* log.warning(message)
     }
     return undefined
   })

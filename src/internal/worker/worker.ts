@@ -1,4 +1,4 @@
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,6 +14,7 @@ import * as supervised from "../supervision/supervised.js"
 import * as wakeup_ from "../supervision/wakeup.js"
 import * as yieldEvery from "../supervision/yieldEvery.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
+import * as log from "../telemetry/log.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
 import type { LaneTable } from "./laneTable.js"
@@ -122,7 +123,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       awaitQuiet: worker.wakeup.quiet,
       awaitFatal
     }
-  }).pipe(Effect.annotateLogs({ package: "holdfast", module: options.module }))
+  }).pipe(log.annotate({ package: "holdfast", module: options.module }))
 
 const health = <A>({ monitor, progress, table }: Worker<A>): Health => {
   const { backlog, held, runningSince } = laneTable.summary(table)
@@ -149,7 +150,7 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     settled: telemetry.settled
   }
   const annotated = <B>({ item }: Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
-    Effect.annotateLogs(effect, options.described(item).annotations)
+    log.annotate(options.described(item).annotations)(effect)
   return {
     table,
     concurrency,
@@ -168,7 +169,7 @@ const deliver = <A>({ monitor, options }: Worker<A>, item: A, attempt: number): 
 
 const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {
   const message = `${work.label()} went well after it had failed`
-  return logged === undefined ? Effect.logDebug(message) : Effect.logInfo(message)
+  return logged === undefined ? log.debug(message) : log.info(message)
 }
 
 const onLaneEnded = <A>({ cursor, table, wakeup }: Worker<A>, readableAt: number): void => {
@@ -233,7 +234,10 @@ const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect
     )
     .pipe(
       Effect.catchAll((refusal) =>
-        Effect.zipRight(storeMonitor.report(monitor, refusal.message), Effect.logWarning(refusal.message, refusal))
+        Effect.zipRight(
+          storeMonitor.report(monitor, refusal.message),
+          log.warning(refusal.message, Cause.fail(refusal))
+        )
       )
     )
 }
@@ -258,5 +262,5 @@ const shutDown = <A>({ options }: Worker<A>, runner: runner_.Runner): Effect.Eff
       Effect.timeoutOption(options.settings.shutdownTimeout ?? "10 seconds")
     )
     if (Option.isSome(stopped)) return
-    yield* Effect.logWarning("what was running at shutdown took too long and is interrupted; it will be run again")
+    yield* log.warning("what was running at shutdown took too long and is interrupted; it will be run again")
   })

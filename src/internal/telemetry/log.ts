@@ -1,0 +1,57 @@
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Inspectable from "effect/Inspectable"
+import { printable, printableMembers } from "../util/printable.js"
+
+const frames = (stack: string | undefined): ReadonlyArray<string> =>
+  (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line))
+
+/** An error that shows itself as this one does, each text of it on its line; all else it has from the error. */
+const printableError = (error: Error, depth: number): Error => {
+  const name = printable(error.name)
+  const message = printable(error.message)
+  const stack = [`${name}: ${message}`, ...frames(error.stack).map(printable)].join("\n")
+  const cause = error.cause === undefined || depth === 0 ? undefined : printableReason(error.cause, depth - 1)
+  return Object.create(error, {
+    name: { value: name },
+    message: { value: message },
+    stack: { value: stack },
+    cause: { value: cause }
+  })
+}
+
+const printableReason = (reason: unknown, depth = 5): unknown =>
+  reason instanceof Error ? printableError(reason, depth) : printable(Inspectable.toStringUnknown(reason, 0))
+
+/** A cause as a log may show it: what it is of is anybody's text. */
+export const printableCause = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+  Cause.match(cause, {
+    onEmpty: Cause.empty,
+    onFail: (error): Cause.Cause<unknown> => Cause.fail(printableReason(error)),
+    onDie: (defect) => Cause.die(printableReason(defect)),
+    onInterrupt: Cause.interrupt,
+    onSequential: Cause.sequential,
+    onParallel: Cause.parallel
+  })
+
+type Log = (message: string, cause?: Cause.Cause<unknown>) => Effect.Effect<void>
+
+const at =
+  (log: (...message: ReadonlyArray<unknown>) => Effect.Effect<void>): Log =>
+  (message, cause) =>
+    Effect.suspend(() =>
+      cause === undefined ? log(printable(message)) : log(printable(message), printableCause(cause))
+    )
+
+/** Logs of this package. Nothing of it logs in another way: what these are given may hold anybody's text. */
+export const debug: Log = at(Effect.logDebug)
+export const info: Log = at(Effect.logInfo)
+export const warning: Log = at(Effect.logWarning)
+export const error: Log = at(Effect.logError)
+export const fatal: Log = at(Effect.logFatal)
+
+/** Annotates what an effect logs, the user's own lines too. */
+export const annotate = (annotations: {
+  readonly [name: string]: string | number
+}): (<A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) =>
+  Effect.annotateLogs(printableMembers(annotations))

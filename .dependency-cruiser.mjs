@@ -33,7 +33,22 @@ const drivers = {
     "SqlStore",
     "SqliteStore"
   ],
-  rooms: ["groupCommit", "hrana", "http", "libsql", "memory", "rqlite", "rqliteClient", "sql", "sqlite", "sqliteDriver"]
+  rooms: [
+    "groupCommit",
+    "hrana",
+    "http",
+    "libsql",
+    "memory",
+    "rqlite",
+    "rqliteClient",
+    "schema",
+    "sql",
+    "sqlite",
+    "sqliteDriver",
+    "sqlClient",
+    "sqlStore",
+    "sqlDatabase"
+  ]
 }
 const join = (...layers) => ({
   modules: layers.flatMap(({ modules }) => modules),

@@ -7,8 +7,8 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as ExecutionStore from "./ExecutionStore.js"
-import * as internal from "./internal/sql/encoded.js"
-import * as schema_ from "./internal/sql/schema.js"
+import * as schema_ from "./internal/schema/schema.js"
+import * as internal from "./internal/sqlStore/store.js"
 import type { StoreError, StoreRejected, StoreUnavailable } from "./StoreError.js"
 
 /**

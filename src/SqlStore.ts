@@ -12,7 +12,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
-import * as driver from "./internal/sqlite/sqlClientDriver.js"
+import { outsideTransaction } from "./internal/sqlClient/client.js"
+import * as driver from "./internal/sqlClient/driver.js"
 import * as duration from "./internal/util/duration.js"
 import * as SqlDriver from "./SqlDriver.js"
 import type { StoreError } from "./StoreError.js"
@@ -37,6 +38,11 @@ export interface Options extends SqlDriver.Options {
  *
  * - Inside `sql.withTransaction` of this client every operation takes part in that transaction. Where one fails, nothing of it is left and
  *   the transaction goes on. A locked database is not waited for there: the transaction must be run again as a whole.
+ * - Fibers of one transaction may use the store at once: the store's operations take turns. Transactions within it must not run at once, since
+ *   the client gives savepoints of one depth one name: rolling one back takes the work of the other with it.
+ * - A fiber that was forked inside the transaction must not outlive it: what it writes later fails with `StoreUnavailable`.
+ * - Where the transaction's COMMIT fails, nobody sees what it wrote. While the connection cannot be brought out of it, every operation fails with
+ *   `StoreUnavailable`.
  * - A caller that holds the connection by `sql.reserve` must give it back first: the store waits for it.
  *
  * Fails with `StoreRejected` for another client, inside a transaction, where an option is wrong or the schema cannot be made, and with
@@ -50,7 +56,7 @@ export const make = (
 ): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function* () {
     const patience = yield* duration.decodeBusyTimeout(options.busyTimeout)
-    yield* driver.outsideTransaction
+    yield* outsideTransaction
     const client = yield* SqlClient.SqlClient
     const { groupCommit = true } = options
     return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout: patience, groupCommit }), options)

@@ -218,13 +218,13 @@ describe("group commit", () => {
       const group = yield* GroupCommit.make(
         {
           ...driver,
-          attempt: (take) => {
+          attempt: (_, take) => {
             if (locked) return undefined
             const names = take().map((statement) => statement.sql)
             spot.push(names)
             return names.includes("poison")
               ? undefined
-              : names.map((name, i) => ({ changes: name.length, lastRowid: i }))
+              : Either.right(names.map((name, i) => ({ changes: name.length, lastRowid: i })))
           }
         },
         limits
@@ -250,11 +250,43 @@ describe("group commit", () => {
     })
   )
 
+  it.scoped("does not run again what failed on the spot and may be applied", () =>
+    Effect.gen(function* () {
+      const { driver, lists } = recorder()
+      const torn = new StoreUnavailable({
+        operation: "commit",
+        reason: "connection",
+        outcome: "unknown",
+        detail: "the disk failed"
+      })
+      const group = yield* GroupCommit.make(
+        {
+          ...driver,
+          attempt: (_, take) => {
+            take()
+            return Either.left(torn)
+          }
+        },
+        limits
+      )
+      const run = (names: ReadonlyArray<string>) =>
+        Effect.forEach(names, (name) => Effect.flip(group.transaction(call(name), [statement(name)])), {
+          concurrency: "unbounded"
+        })
+      expect(yield* run(["a", "b"])).toMatchObject([
+        { executionId: "a", outcome: "unknown" },
+        { executionId: "b", outcome: "unknown" }
+      ])
+      expect(yield* run(["c"])).toMatchObject([{ outcome: "unknown" }])
+      expect(lists).toEqual([])
+    })
+  )
+
   it.scoped("lets nobody wait for a fiber that calls twice in a row, and does where another came in between", () =>
     Effect.gen(function* () {
       const { driver, lists } = recorder()
       const group = yield* GroupCommit.make(
-        { ...driver, attempt: (take) => take().map((_, i) => ({ changes: 1, lastRowid: i })) },
+        { ...driver, attempt: (_, take) => Either.right(take().map((_, i) => ({ changes: 1, lastRowid: i }))) },
         limits
       )
       const commit = (name: string) => group.transaction(call(name), [statement(name)])

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
 import { statuses } from "holdfast/internal/codec/execution"
-import { ddl } from "holdfast/internal/sql/schema"
+import { ddl } from "holdfast/internal/schema/schema"
 import { makeSql } from "holdfast/internal/sql/statements"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
@@ -93,7 +93,7 @@ for (const analyzed of [false, true]) {
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
         for (const filter of filters) {
-          const steps = yield* plan(sql.list({ ...filter, after: "", limit: 10 }).sql)
+          const steps = yield* plan(sql.listing({ ...filter, after: "", limit: 10 }).sql)
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.isNotEmpty(walks)
           for (const walk of walks) {
@@ -112,7 +112,7 @@ for (const analyzed of [false, true]) {
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
         for (const filter of filters) {
-          const steps = yield* plan(sql.list({ ...filter, parentId: "p", after: "", limit: 10 }).sql)
+          const steps = yield* plan(sql.listing({ ...filter, parentId: "p", after: "", limit: 10 }).sql)
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.lengthOf(walks, Math.max(1, filter.status.length))
           for (const walk of walks)

@@ -4,7 +4,10 @@ import * as Layer from "effect/Layer"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Subject from "holdfast/testing/Subject"
 import * as memoryEncoded from "../../src/internal/memory/encoded.js"
+import { addEmit } from "../../src/internal/memory/outbox.js"
+import { addSpawn } from "../../src/internal/memory/spawns.js"
 import { Tables } from "../../src/internal/memory/tables.js"
+import { armTimer } from "../../src/internal/memory/timers.js"
 
 /** The tables below a store in memory: the door that its public layer does not have. */
 class MemoryTables extends Context.Tag("test/MemoryTables")<MemoryTables, Tables>() {}
@@ -31,7 +34,7 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
         })
       case "outbox":
         for (;;) {
-          const seq = tables.addOutbox({ targetId: row["target_id"], event: row["event"] })
+          const seq = addEmit(tables, { targetId: row["target_id"], event: row["event"] })
           if (seq === number("seq")) return
           // seqs are counted: those on the way were given and are gone
           tables.outbox.delete(seq)
@@ -41,22 +44,22 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
       case "timers":
         // one at an infinite time is one that never fires
         return Number.isFinite(row["fire_at"])
-          ? tables.armTimer({ executionId: text("execution_id"), path: text("path"), fireAt: number("fire_at") })
+          ? armTimer(tables, { executionId: text("execution_id"), path: text("path"), fireAt: number("fire_at") })
           : undefined
       case "spawns":
-        return tables.addSpawn({
+        return void addSpawn(tables, {
           parentId: row["parent_id"],
           childId: row["child_id"],
           rootPath: row["root_path"],
           context: row["context"]
         })
       case "trace": {
-        const rows = tables.traces.get(text("execution_id")) ?? []
-        tables.traces.set(text("execution_id"), [...rows, { index: number("idx"), entry: row["entry"] }])
+        const rows = tables.traces.rows.get(text("execution_id")) ?? []
+        tables.traces.rows.set(text("execution_id"), [...rows, { index: number("idx"), entry: row["entry"] }])
         return
       }
       case "definitions":
-        return tables.addDefinition({
+        return tables.definitions.add({
           definitionId: text("definition_id"),
           version: number("version"),
           digest: text("digest"),

@@ -1,5 +1,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
@@ -117,6 +118,9 @@ interface Round {
   members: ReadonlyArray<Member> | undefined
 }
 
+/** On whose behalf a shared transaction runs: its members tell what befell it in their own names. */
+const call = { operation: "commit" }
+
 const start = (group: Group): void => {
   // Everybody may have left meanwhile.
   if (group.waiting.length === 0) {
@@ -124,12 +128,13 @@ const start = (group: Group): void => {
     return
   }
   const round: Round = { members: undefined }
-  const results = group.driver.attempt?.(() => statementsOf(group, round))
-  if (results === undefined || round.members === undefined) {
+  const attempted = group.driver.attempt?.(call, () => statementsOf(group, round))
+  if (attempted === undefined || round.members === undefined) {
     startFiber(group, round)
   } else {
     measure(group, round.members.length)
-    succeedAll(round.members, results)
+    if (Either.isRight(attempted)) succeedAll(round.members, attempted.right)
+    else failAll(round.members, Cause.fail(attempted.left))
     ended(group)
   }
 }
@@ -171,7 +176,7 @@ const run = (group: Group, round: Round): Effect.Effect<void> =>
     const { calls, driver, environment, waiting } = group
     // What only upkeep asks for makes no spans, as the upkeep itself makes none.
     const traced = waiting.some((member) => member.traced)
-    const transaction = driver.transaction({ operation: "commit" }, () => statementsOf(group, round))
+    const transaction = driver.transaction(call, () => statementsOf(group, round))
     const ran = traced === environment.tracing ? transaction : Effect.withTracerEnabled(transaction, traced)
     return Effect.flatMap(Effect.exit(Effect.interruptible(ran)), (exit) => {
       if (round.members === undefined) return Effect.sync(() => neverBegan(group, exit, calls))

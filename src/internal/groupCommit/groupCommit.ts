@@ -33,10 +33,10 @@ const transaction = (
       const { id } = fiber.id()
       const alone = id === state.lastCaller && state.phase._tag === "Idle"
       state.lastCaller = id
-      const results = alone ? state.driver.attempt?.(() => statements) : undefined
-      if (results !== undefined) {
+      const attempted = alone ? state.driver.attempt?.(call, () => statements) : undefined
+      if (attempted !== undefined) {
         group.measure(state, 1)
-        return Effect.succeed(results)
+        return attempted
       }
       const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
       const joined = member.make(call, statements, { traced, number: ++state.calls })

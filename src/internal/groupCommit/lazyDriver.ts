@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
 import type { Call, SqlDriver, Statement, StatementResult } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
 
@@ -9,10 +10,13 @@ export type Results = ReadonlyArray<StatementResult>
 export interface LazyDriver extends Omit<SqlDriver, "transaction"> {
   readonly transaction: (call: Call, statements: () => ReadonlyArray<Statement>) => Effect.Effect<Results, Failure>
   /**
-   * Runs a transaction on the spot, which needs no fiber. Gives nothing where that cannot be, or where it fails: then nothing is written, and
-   * `transaction` is to be run.
+   * Runs a transaction on the spot, which needs no fiber. Gives nothing where that cannot be, or where it fails and nothing is written: then
+   * `transaction` is to be run. Where it fails and may be applied, it must not run again: that is the failure.
    */
-  readonly attempt?: (statements: () => ReadonlyArray<Statement>) => Results | undefined
+  readonly attempt?: (
+    call: Call,
+    statements: () => ReadonlyArray<Statement>
+  ) => Either.Either<Results, Failure> | undefined
 }
 
 /** A driver whose transactions need no beginning of their own: one request, or one batch. */

@@ -1,130 +1,160 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
+import * as Order from "effect/Order"
 import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
-import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
-import type { Ordered } from "./sortedArray.js"
+import type { Encoded, EncodedDeadLetter, EncodedStats } from "../../EncodedStore.js"
+import { addEmit, takeEntry } from "./outbox.js"
+import { Ordered } from "./sortedArray.js"
+import { addSpawn, takeSpawn } from "./spawns.js"
 import type { Tables } from "./tables.js"
+import { armTimer, removeTimer } from "./timers.js"
+
+/** Names work: one name for each row, so a timer's time does not count. */
+const nameOf = (work: WorkItem): string =>
+  JSON.stringify(work._tag === "Timer" ? [work._tag, work.executionId, work.path] : [work._tag, work.seq])
+
+/** What is recorded of work that failed before. */
+export class Failures {
+  private readonly byName = new Map<string, Failure>()
+
+  get(work: WorkItem): Failure | undefined {
+    return this.byName.get(nameOf(work))
+  }
+
+  set(failure: Failure): void {
+    this.byName.set(nameOf(failure.work), failure)
+  }
+
+  forget(work: WorkItem): void {
+    this.byName.delete(nameOf(work))
+  }
+
+  count(kind: WorkItem["_tag"]): number {
+    return Iterable.size(Iterable.filter(this.byName.values(), ({ work }) => work._tag === kind))
+  }
+}
+
+/** Work that was given up, numbered as it came. */
+export class DeadLetters extends Ordered<number, EncodedDeadLetter> {
+  private lastId = 0
+
+  constructor() {
+    super((row) => row.id, Order.number)
+  }
+
+  add(row: Omit<EncodedDeadLetter, "id">): void {
+    this.set({ id: ++this.lastId, ...row })
+  }
+
+  removeOf(executionId: string): void {
+    for (const row of Array.from(this.from())) if (row.executionId === executionId) this.delete(row.id)
+  }
+}
+
+const isThere = (tables: Tables, work: WorkItem): boolean => {
+  switch (work._tag) {
+    case "Outbox":
+      return tables.outbox.get(work.seq) !== undefined
+    case "Spawn":
+      return tables.spawns.get(work.seq) !== undefined
+    case "Timer":
+      return tables.timers.due.get(work) !== undefined
+  }
+}
+
+const recordFailure = (tables: Tables, failure: Failure): void => {
+  const known = tables.failures.get(failure.work)
+  if (!isThere(tables, failure.work) || (known !== undefined && known.attempts > failure.attempts)) return
+  tables.failures.set(failure)
+}
 
 type Stored = Pick<EncodedDeadLetter, "kind" | "seq" | "executionId" | "childId" | "path" | "fireAt" | "body">
 
 const nothing = { seq: null, childId: null, path: null, fireAt: null, body: null }
 
-const first = <K, A>(rows: Ordered<K, A>): A | undefined => Option.getOrUndefined(Iterable.head(rows.from()))
-
-/** Work that failed and work that was given up, on plain tables; each operation is one synchronous block. */
-export const make = (
-  tables: Tables
-): Pick<Encoded, "isSpawning" | "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"> => {
-  const { deadLetters, due, outbox, spawns } = tables
-
-  const isThere = (work: WorkItem): boolean => {
-    switch (work._tag) {
-      case "Outbox":
-        return outbox.get(work.seq) !== undefined
-      case "Spawn":
-        return spawns.get(work.seq) !== undefined
-      case "Timer":
-        return due.get(work) !== undefined
+/** Removes the row of a piece of work, and gives it as a dead letter keeps it. */
+const remove = (tables: Tables, work: WorkItem): Stored | undefined => {
+  switch (work._tag) {
+    case "Outbox": {
+      const row = takeEntry(tables, work.seq)
+      return row && { ...nothing, kind: work._tag, seq: row.seq, executionId: row.targetId, body: row.event }
     }
-  }
-
-  const recordFailure = (failure: Failure): void => {
-    const known = tables.failureOf(failure.work)
-    if (!isThere(failure.work) || (known !== undefined && known.attempts > failure.attempts)) return
-    tables.setFailure(failure)
-  }
-
-  const remove = (work: WorkItem): Stored | undefined => {
-    switch (work._tag) {
-      case "Outbox": {
-        const row = tables.removeOutbox(work.seq)
-        return row && { ...nothing, kind: work._tag, seq: row.seq, executionId: row.targetId, body: row.event }
-      }
-      case "Spawn": {
-        const row = tables.removeSpawn(work.seq)
-        return (
-          row && {
-            ...nothing,
-            kind: work._tag,
-            seq: row.seq,
-            executionId: row.parentId,
-            childId: row.childId,
-            path: row.rootPath,
-            body: row.context
-          }
-        )
-      }
-      case "Timer": {
-        const { executionId, fireAt, path } = work
-        const removed = tables.removeTimer({ executionId, path, fireAt })
-        return removed ? { ...nothing, kind: work._tag, executionId, path, fireAt } : undefined
-      }
+    case "Spawn": {
+      const row = takeSpawn(tables, work.seq)
+      if (row === undefined) return undefined
+      const { childId, context: body, parentId: executionId, rootPath: path, seq } = row
+      return { ...nothing, kind: work._tag, seq, executionId, childId, path, body }
     }
-  }
-
-  const bury = (work: WorkItem, why: Burial & { readonly diedAt: number }): boolean => {
-    const row = remove(work)
-    if (row !== undefined) tables.addDeadLetter({ ...row, broken: false, ...why })
-    return row !== undefined
-  }
-
-  /** Puts the row back; false where the timer's path is armed for another time. */
-  const restore = (row: EncodedDeadLetter): boolean => {
-    if (row.kind === "Outbox") {
-      tables.addOutbox({ targetId: row.executionId, event: row.body })
-      return true
+    case "Timer": {
+      const { executionId, fireAt, path } = work
+      return removeTimer(tables, work) ? { ...nothing, kind: work._tag, executionId, path, fireAt } : undefined
     }
-    if (row.kind === "Spawn") {
-      tables.addSpawn({ parentId: row.executionId, childId: row.childId, rootPath: row.path, context: row.body })
-      return true
-    }
-    const timer = { executionId: String(row.executionId), path: String(row.path), fireAt: Number(row.fireAt) }
-    const armed = tables.armedAt(timer.executionId, timer.path)
-    if (armed === undefined) tables.armTimer(timer)
-    return armed === undefined || armed.fireAt === timer.fireAt
-  }
-
-  const redrive = (id: number) => {
-    const row = deadLetters.get(id)
-    if (row === undefined || !restore(row)) return Option.none()
-    deadLetters.delete(id)
-    return Option.some({ kind: row.kind, fireAt: row.fireAt })
-  }
-
-  return {
-    isSpawning: (childId) => Effect.sync(() => Iterable.some(spawns.from(), (row) => row.childId === childId)),
-
-    recordFailure: (failure) => Effect.sync(() => recordFailure(failure)),
-
-    bury: (work, why) => Effect.sync(() => bury(work, why)),
-
-    listDeadLetters: ({ after, executionId, kind, limit }) =>
-      Effect.sync(() => {
-        const matches = (row: EncodedDeadLetter): boolean =>
-          (kind === undefined || row.kind === kind) && (executionId === undefined || row.executionId === executionId)
-        return Array.from(Iterable.take(Iterable.filter(deadLetters.after(after), matches), limit))
-      }),
-
-    redrive: (id) => Effect.sync(() => redrive(id)),
-
-    discard: (id) => Effect.sync(() => deadLetters.delete(id)),
-
-    stats: (now) =>
-      Effect.sync(() => {
-        const firsts = { outbox: first(outbox), timer: first(due), deadLetter: first(deadLetters) }
-        return {
-          outbox: { count: outbox.size, failing: tables.countFailures("Outbox"), event: firsts.outbox?.event ?? null },
-          spawns: { count: spawns.size, failing: tables.countFailures("Spawn") },
-          timers: {
-            count: due.size,
-            failing: tables.countFailures("Timer"),
-            due: Iterable.size(Iterable.takeWhile(due.from(), (timer) => timer.fireAt <= now)),
-            earliest: firsts.timer?.fireAt ?? null
-          },
-          deadLetters: { count: deadLetters.size, diedAt: firsts.deadLetter?.diedAt ?? null }
-        }
-      })
   }
 }
+
+const bury = (tables: Tables, work: WorkItem, why: Burial & { readonly diedAt: number }): boolean => {
+  const row = remove(tables, work)
+  if (row !== undefined) tables.deadLetters.add({ ...row, broken: false, ...why })
+  return row !== undefined
+}
+
+/** Puts the row back; false where the timer's path is armed for another time. */
+const restore = (tables: Tables, row: EncodedDeadLetter): boolean => {
+  if (row.kind === "Outbox") {
+    addEmit(tables, { targetId: row.executionId, event: row.body })
+    return true
+  }
+  if (row.kind === "Spawn") {
+    addSpawn(tables, { parentId: row.executionId, childId: row.childId, rootPath: row.path, context: row.body })
+    return true
+  }
+  const timer = { executionId: String(row.executionId), path: String(row.path), fireAt: Number(row.fireAt) }
+  const armed = tables.timers.at(timer.executionId, timer.path)
+  if (armed === undefined) armTimer(tables, timer)
+  return armed === undefined || armed.fireAt === timer.fireAt
+}
+
+const redrive = (tables: Tables, id: number) => {
+  const row = tables.deadLetters.get(id)
+  if (row === undefined || !restore(tables, row)) return Option.none()
+  tables.deadLetters.delete(id)
+  return Option.some({ kind: row.kind, fireAt: row.fireAt })
+}
+
+const list = ({ deadLetters }: Tables, query: Parameters<Encoded["listDeadLetters"]>[0]) => {
+  const { after, executionId, kind, limit } = query
+  const matches = (row: EncodedDeadLetter): boolean =>
+    (kind === undefined || row.kind === kind) && (executionId === undefined || row.executionId === executionId)
+  return Array.from(Iterable.take(Iterable.filter(deadLetters.after(after), matches), limit))
+}
+
+const stats = ({ deadLetters, failures, outbox, spawns, timers }: Tables, now: number): EncodedStats => ({
+  outbox: { count: outbox.size, failing: failures.count("Outbox"), event: outbox.first()?.event ?? null },
+  spawns: { count: spawns.size, failing: failures.count("Spawn") },
+  timers: {
+    count: timers.due.size,
+    failing: failures.count("Timer"),
+    due: Iterable.size(Iterable.takeWhile(timers.due.from(), (timer) => timer.fireAt <= now)),
+    earliest: timers.due.first()?.fireAt ?? null
+  },
+  deadLetters: { count: deadLetters.size, diedAt: deadLetters.first()?.diedAt ?? null }
+})
+
+/** Work that failed and work that was given up. */
+export const make = (
+  tables: Tables
+): Pick<Encoded, "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"> => ({
+  recordFailure: (failure) => Effect.sync(() => recordFailure(tables, failure)),
+
+  bury: (work, why) => Effect.sync(() => bury(tables, work, why)),
+
+  listDeadLetters: (query) => Effect.sync(() => list(tables, query)),
+
+  redrive: (id) => Effect.sync(() => redrive(tables, id)),
+
+  discard: (id) => Effect.sync(() => tables.deadLetters.delete(id)),
+
+  stats: (now) => Effect.sync(() => stats(tables, now))
+})

@@ -1,24 +1,25 @@
 import * as Effect from "effect/Effect"
 import type { Encoded, EncodedRenewal } from "../../EncodedStore.js"
 import type { Lease, Member } from "../../Lease.js"
+import type { Tables } from "./tables.js"
 
 interface Pool {
   readonly members: Map<string, Member>
   readonly leases: Map<string, Lease>
 }
 
-/** Leases on plain maps. */
-export const make = (): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> => {
-  const pools = new Map<string, Pool>()
+/** The pools of leases, by their names. */
+export class Pools {
+  private readonly pools = new Map<string, Pool>()
 
-  const poolOf = (name: string): Pool => {
-    const pool = pools.get(name) ?? { members: new Map(), leases: new Map() }
-    pools.set(name, pool)
+  get(name: string): Pool {
+    const pool = this.pools.get(name) ?? { members: new Map(), leases: new Map() }
+    this.pools.set(name, pool)
     return pool
   }
 
-  const renew = ({ beat, claim, evict, holder, pool, release, renewedAt, ttl }: EncodedRenewal): void => {
-    const { leases, members } = poolOf(pool)
+  renew({ beat, claim, evict, holder, pool, release, renewedAt, ttl }: EncodedRenewal): void {
+    const { leases, members } = this.get(pool)
     for (const { beat, holder } of evict) {
       if (members.get(holder)?.beat === beat) members.delete(holder)
     }
@@ -34,23 +35,24 @@ export const make = (): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> 
     }
   }
 
-  const leave = (pool: string, holder: string): void => {
-    const { leases, members } = poolOf(pool)
+  leave(pool: string, holder: string): void {
+    const { leases, members } = this.get(pool)
     for (const lease of Array.from(leases.values())) {
       if (lease.holder === holder) leases.set(lease.name, { ...lease, holder: null })
     }
     members.delete(holder)
   }
-
-  return {
-    leases: (pool) =>
-      Effect.sync(() => ({
-        members: Array.from(poolOf(pool).members.values()),
-        leases: Array.from(poolOf(pool).leases.values())
-      })),
-
-    renewLeases: (renewal) => Effect.sync(() => renew(renewal)),
-
-    leaveLeases: (pool, holder) => Effect.sync(() => leave(pool, holder))
-  }
 }
+
+/** Leases. */
+export const make = ({ pools }: Tables): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> => ({
+  leases: (pool) =>
+    Effect.sync(() => {
+      const { leases, members } = pools.get(pool)
+      return { members: Array.from(members.values()), leases: Array.from(leases.values()) }
+    }),
+
+  renewLeases: (renewal) => Effect.sync(() => pools.renew(renewal)),
+
+  leaveLeases: (pool, holder) => Effect.sync(() => pools.leave(pool, holder))
+})

@@ -1,6 +1,9 @@
+import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Order from "effect/Order"
+import type { Encoded } from "../../EncodedStore.js"
 import { Ordered } from "./sortedArray.js"
+import type { Tables } from "./tables.js"
 
 interface Entry {
   /** Counts the entries: one that is older has a lower number. */
@@ -66,3 +69,21 @@ export class Ledger {
     if (events?.size === 0) this.executions.delete(executionId)
   }
 }
+
+/** The executions for which something still waits: their entries are kept. */
+const waitedFor = ({ deadLetters, delayed, outbox }: Tables): ReadonlySet<unknown> =>
+  new Set([
+    ...Iterable.map(outbox.from(), (row) => row.targetId),
+    ...delayed.targets(),
+    ...Iterable.map(deadLetters.from(), (row) => row.executionId)
+  ])
+
+/** The events that executions have consumed. */
+export const make = (tables: Tables): Pick<Encoded, "isProcessed" | "markProcessed" | "pruneProcessed"> => ({
+  isProcessed: (id, eventId) => Effect.sync(() => tables.ledger.has(id, eventId)),
+
+  markProcessed: (now) => Effect.sync(() => tables.ledger.mark(now)),
+
+  pruneProcessed: (before, after, limit) =>
+    Effect.sync(() => tables.ledger.prune(before, after, limit, waitedFor(tables)))
+})

@@ -32,6 +32,10 @@ export class Ordered<K, A> {
     return this.items.length
   }
 
+  first(): A | undefined {
+    return this.items[0]
+  }
+
   last(): A | undefined {
     return this.items.at(-1)
   }

@@ -37,7 +37,7 @@ export const delayedParam = (delayed: ReadonlyArray<EncodedDelayed>): string =>
 
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
   const { executionId: id, version } = commit
-  const texts = version === 0 ? sql.first : sql.next
+  const texts = version === 0 ? sql.commit.first : sql.commit.next
   const guard: ReadonlyArray<Param> = version === 0 ? [id] : [id, version]
   const statements: Array<Statement> = []
   const add = (sql: string, ...params: ReadonlyArray<Param>): void => {
@@ -78,8 +78,8 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
   const { data, definitionId, token } = commit
   statements.push(
     version === 0
-      ? { sql: sql.insert, params: [id, definitionId, data, token] }
-      : { sql: sql.swap, params: [definitionId, data, version + 1, id, version, version + 1, token] }
+      ? { sql: sql.commit.insert, params: [id, definitionId, data, token] }
+      : { sql: sql.commit.swap, params: [definitionId, data, version + 1, id, version, version + 1, token] }
   )
   return { statements, emits }
 }

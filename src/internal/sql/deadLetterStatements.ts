@@ -1,69 +1,172 @@
-import { isBrokenTimer } from "./schema.js"
+import { isBrokenTimer } from "../schema/indexes.js"
+import { lines } from "../util/lines.js"
+import { asText, once, unlessBytes } from "./parts.js"
 
-// A column that holds no text, as a text: what a client makes of bytes differs.
-const name = (column: string): string => `CASE typeof(${column}) WHEN 'text' THEN ${column} ELSE quote(${column}) END`
-
-const bytes = (column: string): string => `CASE typeof(${column}) WHEN 'blob' THEN quote(${column}) ELSE ${column} END`
-
-/**
- * Rows of the timers that are none, in the columns of those that are: with a number of attempts that none has, and as their error what is
- * wrong with them. A time that is none is 0.
- */
-export const brokenTimers = (p: string): string =>
-  `SELECT ${name("execution_id")}, ${name("path")}, CASE WHEN typeof(fire_at) = 'real' AND abs(fire_at) < 9e999 THEN fire_at ELSE 0 END, -1, CASE WHEN typeof(execution_id) <> 'text' THEN 'execution_id: expected a text, found a ' || typeof(execution_id) WHEN typeof(path) <> 'text' THEN 'path: expected a text, found a ' || typeof(path) ELSE 'fire_at: expected a number, found a ' || typeof(fire_at) END, NULL, NULL FROM ${p}timers WHERE ${isBrokenTimer} ORDER BY execution_id, path LIMIT ?`
-
-/** The SQL texts of work that failed and of work that was given up. `once` takes the key of a write: see `once.ts`. */
-export const makeFailureSql = (p: string, once: string) => {
-  const letters = `${p}holdfast_dead_letters`
-  const columns = "attempts, error, failed_at, retry_at"
-  const update =
-    "attempts = excluded.attempts, error = excluded.error, failed_at = excluded.failed_at, retry_at = excluded.retry_at"
-  // A record that comes late must not take the place of a newer one.
-  const record = (table: string, failures: string): string =>
-    `INSERT INTO ${p}holdfast_${failures} (seq, ${columns}) SELECT seq, ?, ?, ?, ? FROM ${p}${table} WHERE seq = ? ON CONFLICT (seq) DO UPDATE SET ${update} WHERE excluded.attempts >= attempts`
-  const timer = `rowid IN (SELECT rowid FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ? UNION ALL SELECT rowid FROM ${p}timers WHERE ${isBrokenTimer} AND ${name("execution_id")} = ? AND ${name("path")} = ?)`
-  const bury = (kind: string, columns: string, values: string, from: string): string =>
-    `INSERT INTO ${letters} (reason, attempts, error, died_at, kind, ${columns}) SELECT ?, ?, ?, ?, '${kind}', ${values} FROM ${from} AND ${once}`
-  // The columns that hold texts where nothing is broken.
-  const broken = `'blob' IN (typeof(execution_id), typeof(child_id), typeof(path), typeof(body)) OR typeof(fire_at) NOT IN ('null', 'real')`
-  const list = (filter: string): string =>
-    `SELECT id, kind, seq, ${bytes("execution_id")}, ${bytes("child_id")}, ${bytes("path")}, ${bytes("fire_at")}, ${bytes("body")}, ${broken}, reason, attempts, error, died_at FROM ${letters} WHERE ${filter}id > ? ORDER BY id LIMIT ?`
-  const count = (table: string): string => `(SELECT COUNT(*) FROM ${p}${table})`
+/** Records a failure of work. A record that comes late must not take the place of a newer one. */
+const makeRecordSql = (p: string) => {
+  const update = lines`
+    attempts = excluded.attempts,
+      error = excluded.error,
+      failed_at = excluded.failed_at,
+      retry_at = excluded.retry_at`
+  const record = (table: string, failures: string): string => lines`
+    INSERT INTO ${p}holdfast_${failures} (seq, attempts, error, failed_at, retry_at)
+    SELECT seq, ?, ?, ?, ?
+    FROM ${p}${table}
+    WHERE seq = ?
+    ON CONFLICT (seq) DO UPDATE
+    SET ${update}
+    WHERE excluded.attempts >= attempts`
   return {
-    isSpawning: `SELECT 1 FROM ${p}spawns WHERE child_id = ? LIMIT 1`,
-    record: {
-      Outbox: record("outbox", "outbox_failures"),
-      Spawn: record("spawns", "spawn_failures"),
-      Timer: `INSERT INTO ${p}holdfast_timer_failures (execution_id, path, fire_at, ${columns}) SELECT execution_id, path, fire_at, ?, ?, ?, ? FROM ${p}timers WHERE execution_id = ? AND path = ? AND fire_at = ? ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at, ${update} WHERE excluded.fire_at <> fire_at OR excluded.attempts >= attempts`
-    },
-    bury: {
-      Outbox: bury("Outbox", "seq, execution_id, body", "seq, target_id, event", `${p}outbox WHERE seq = ?`),
-      Spawn: bury(
-        "Spawn",
-        "seq, execution_id, child_id, path, body",
-        "seq, parent_id, child_id, root_path, context",
-        `${p}spawns WHERE seq = ?`
-      ),
-      Timer: bury("Timer", "execution_id, path, fire_at", "execution_id, path, fire_at", `${p}timers WHERE ${timer}`)
-    },
-    buried: {
-      Outbox: `DELETE FROM ${p}outbox WHERE seq = ? AND ${once}`,
-      Spawn: `DELETE FROM ${p}spawns WHERE seq = ? AND ${once}`,
-      Timer: `DELETE FROM ${p}timers WHERE ${timer} AND ${once}`
-    },
-    listDeadLetters: list(""),
-    listDeadLettersOf: list("execution_id = ? AND "),
-    listDeadLettersOfKind: list("kind = ? AND "),
-    // With a sign before it the other index is no choice.
-    listDeadLettersOfBoth: list("execution_id = ? AND +kind = ? AND "),
-    deadLetter: `SELECT kind, fire_at FROM ${letters} WHERE id = ?`,
-    restore: {
-      Outbox: `INSERT INTO ${p}outbox (target_id, event) SELECT execution_id, body FROM ${letters} WHERE id = ? AND ${once}`,
-      Spawn: `INSERT INTO ${p}spawns (parent_id, child_id, root_path, context) SELECT execution_id, child_id, path, body FROM ${letters} WHERE id = ? AND ${once}`,
-      Timer: `INSERT INTO ${p}timers (execution_id, path, fire_at) SELECT execution_id, path, fire_at FROM ${letters} WHERE id = ? AND ${once} ON CONFLICT (execution_id, path) DO NOTHING`
-    },
-    discard: `DELETE FROM ${letters} WHERE id = ? AND ${once}`,
-    restoredTimer: `DELETE FROM ${letters} WHERE id = ? AND EXISTS (SELECT 1 FROM ${p}timers AS t WHERE t.execution_id = ${letters}.execution_id AND t.path = ${letters}.path AND t.fire_at = ${letters}.fire_at) AND ${once}`,
-    stats: `SELECT ${count("outbox")}, ${count("holdfast_outbox_failures")}, (SELECT event FROM ${p}outbox ORDER BY seq LIMIT 1), ${count("spawns")}, ${count("holdfast_spawn_failures")}, ${count("timers")}, ${count("holdfast_timer_failures")}, (SELECT COUNT(*) FROM ${p}timers WHERE fire_at > -9e999 AND fire_at <= ?), (SELECT fire_at FROM ${p}timers WHERE fire_at > -9e999 AND fire_at < 9e999 ORDER BY fire_at LIMIT 1), ${count("holdfast_dead_letters")}, (SELECT died_at FROM ${letters} ORDER BY id LIMIT 1)`
+    Outbox: record("outbox", "outbox_failures"),
+    Spawn: record("spawns", "spawn_failures"),
+    Timer: lines`
+      INSERT INTO ${p}holdfast_timer_failures (execution_id, path, fire_at, attempts, error, failed_at, retry_at)
+      SELECT execution_id, path, fire_at, ?, ?, ?, ?
+      FROM ${p}timers
+      WHERE execution_id = ? AND path = ? AND fire_at = ?
+      ON CONFLICT (execution_id, path) DO UPDATE
+      SET fire_at = excluded.fire_at,
+        ${update}
+      WHERE excluded.fire_at <> fire_at OR excluded.attempts >= attempts`
   }
+}
+
+/** The row of a timer: by the time it is armed for or, where it is none, by the texts of its columns. */
+const timerRow = (p: string): string => lines`
+  rowid IN (
+    SELECT rowid
+    FROM ${p}timers
+    WHERE execution_id = ? AND path = ? AND fire_at = ?
+    UNION ALL
+    SELECT rowid
+    FROM ${p}timers
+    WHERE ${isBrokenTimer}
+      AND ${asText("execution_id")} = ?
+      AND ${asText("path")} = ?
+  )`
+
+/** Moves work to the dead letters: `bury` copies the row, `buried` removes it. */
+const makeBurySql = (p: string) => {
+  const bury = (kind: string, columns: string, values: string, row: string): string => lines`
+    INSERT INTO ${p}holdfast_dead_letters (reason, attempts, error, died_at, kind, ${columns})
+    SELECT ?, ?, ?, ?, '${kind}', ${values}
+    FROM ${p}${row}
+      AND ${once(p)}`
+  const buried = (row: string): string => lines`
+    DELETE FROM ${p}${row}
+      AND ${once(p)}`
+  const rows = {
+    outbox: "outbox WHERE seq = ?",
+    spawns: "spawns WHERE seq = ?",
+    timers: `timers WHERE ${timerRow(p)}`
+  }
+  const spawn = "seq, parent_id, child_id, root_path, context"
+  return {
+    bury: {
+      Outbox: bury("Outbox", "seq, execution_id, body", "seq, target_id, event", rows.outbox),
+      Spawn: bury("Spawn", "seq, execution_id, child_id, path, body", spawn, rows.spawns),
+      Timer: bury("Timer", "execution_id, path, fire_at", "execution_id, path, fire_at", rows.timers)
+    },
+    buried: { Outbox: buried(rows.outbox), Spawn: buried(rows.spawns), Timer: buried(rows.timers) }
+  }
+}
+
+const list = (p: string, filter: string): string => lines`
+  SELECT id,
+    kind,
+    seq,
+    ${unlessBytes("execution_id")},
+    ${unlessBytes("child_id")},
+    ${unlessBytes("path")},
+    ${unlessBytes("fire_at")},
+    ${unlessBytes("body")},
+    'blob' IN (typeof(execution_id), typeof(child_id), typeof(path), typeof(body))
+      OR typeof(fire_at) NOT IN ('null', 'real'),
+    reason,
+    attempts,
+    error,
+    died_at
+  FROM ${p}holdfast_dead_letters
+  WHERE ${filter}id > ?
+  ORDER BY id
+  LIMIT ?`
+
+/** Puts dead letters back to work. A timer's path may be armed for another time by now: then it stays. */
+const makeRedriveSql = (p: string) => ({
+  restore: {
+    Outbox: lines`
+      INSERT INTO ${p}outbox (target_id, event)
+      SELECT execution_id, body
+      FROM ${p}holdfast_dead_letters
+      WHERE id = ?
+        AND ${once(p)}`,
+    Spawn: lines`
+      INSERT INTO ${p}spawns (parent_id, child_id, root_path, context)
+      SELECT execution_id, child_id, path, body
+      FROM ${p}holdfast_dead_letters
+      WHERE id = ?
+        AND ${once(p)}`,
+    Timer: lines`
+      INSERT INTO ${p}timers (execution_id, path, fire_at)
+      SELECT execution_id, path, fire_at
+      FROM ${p}holdfast_dead_letters
+      WHERE id = ?
+        AND ${once(p)}
+      ON CONFLICT (execution_id, path) DO NOTHING`
+  },
+
+  restoredTimer: lines`
+    DELETE FROM ${p}holdfast_dead_letters
+    WHERE id = ?
+      AND EXISTS (
+        SELECT 1
+        FROM ${p}timers AS t
+        WHERE t.execution_id = ${p}holdfast_dead_letters.execution_id
+          AND t.path = ${p}holdfast_dead_letters.path
+          AND t.fire_at = ${p}holdfast_dead_letters.fire_at
+      )
+      AND ${once(p)}`
+})
+
+/** Work that failed, and work that was given up. */
+export const makeDeadLetterSql = (p: string) => ({
+  record: makeRecordSql(p),
+
+  ...makeBurySql(p),
+
+  list: list(p, ""),
+  listOf: list(p, "execution_id = ? AND "),
+  listOfKind: list(p, "kind = ? AND "),
+  // With a sign before it the other index is no choice.
+  listOfBoth: list(p, "execution_id = ? AND +kind = ? AND "),
+
+  find: lines`
+    SELECT kind, fire_at
+    FROM ${p}holdfast_dead_letters
+    WHERE id = ?`,
+
+  ...makeRedriveSql(p),
+
+  discard: lines`
+    DELETE FROM ${p}holdfast_dead_letters
+    WHERE id = ?
+      AND ${once(p)}`
+})
+
+/** How much work there is. */
+export const makeStatsSql = (p: string): string => {
+  const count = (table: string): string => `(SELECT COUNT(*) FROM ${p}${table})`
+  return lines`
+    SELECT ${count("outbox")},
+      ${count("holdfast_outbox_failures")},
+      (SELECT event FROM ${p}outbox ORDER BY seq LIMIT 1),
+      ${count("spawns")},
+      ${count("holdfast_spawn_failures")},
+      ${count("timers")},
+      ${count("holdfast_timer_failures")},
+      (SELECT COUNT(*) FROM ${p}timers WHERE fire_at > -9e999 AND fire_at <= ?),
+      (SELECT fire_at FROM ${p}timers WHERE fire_at > -9e999 AND fire_at < 9e999 ORDER BY fire_at LIMIT 1),
+      ${count("holdfast_dead_letters")},
+      (SELECT died_at FROM ${p}holdfast_dead_letters ORDER BY id LIMIT 1)`
 }

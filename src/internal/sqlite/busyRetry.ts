@@ -12,11 +12,13 @@ import { make as makeTurn, type Turn } from "./eventLoop.js"
  * What an attempt failed with.
  *
  * - `committing`: whether the statement that failed was the transaction's COMMIT.
+ * - `over`: whether there was no transaction left to roll back then.
  * - `began`: when the attempt began, in milliseconds since the epoch, where it may have waited for a lock itself.
  */
 export interface Failure {
   readonly problem: Problem
   readonly committing: boolean
+  readonly over?: boolean | undefined
   readonly began?: number | undefined
 }
 
@@ -46,6 +48,6 @@ export const make = (busyTimeout: Duration.Duration, turn: Turn = makeTurn()) =>
   const busy = `the database stayed locked for ${Duration.format(busyTimeout)}`
   return <A>(call: Call, attempt: Effect.Effect<A, Failure>): Effect.Effect<A, StoreUnavailable | StoreRejected> => {
     const attempts = retryOnFailure.whereItFails(Effect.zipRight(turn.wait, attempt), (each) => whileBusy(each, millis))
-    return Effect.mapError(attempts, ({ committing, problem }) => toStoreError(call, problem, { busy, committing }))
+    return Effect.mapError(attempts, ({ problem, ...at }) => toStoreError(call, problem, { ...at, busy }))
   }
 }

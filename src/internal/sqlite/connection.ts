@@ -4,12 +4,13 @@ import type * as Scope from "effect/Scope"
 import type { Statement, StatementResult } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import type { Database, Library, Prepared, Rows } from "../sqliteDriver/database.js"
-import { closed, type Problem, problemOf, toStoreError } from "./error.js"
+import { closed, type Ended, endedBy, leftOpen, type Problem, problemOf, toStoreError } from "./error.js"
 
-/** What a transaction failed with; it is rolled back. */
+/** What a transaction failed with; it is rolled back. `over` says that its COMMIT failed and left nothing to roll back. */
 export interface Broken {
   readonly problem: Problem
   readonly committing: boolean
+  readonly over?: boolean | undefined
 }
 
 // The texts of a store are few; those of the listings depend on what is asked for.
@@ -40,6 +41,8 @@ class Statements {
 export class Connection {
   private readonly statements: Statements
   private closed = false
+  /** What a transaction failed with that is still open, because its ROLLBACK failed too. */
+  private leftOpen: Problem | undefined
 
   constructor(
     private readonly database: Database,
@@ -59,14 +62,16 @@ export class Connection {
       this.command("COMMIT")
       return Either.right(results)
     } catch (cause) {
-      this.rollBack()
-      return Either.left({ problem: this.problemOf(cause), committing })
+      const over = this.rollBack() === "over"
+      return Either.left({ problem: this.problemOf(cause), committing, over })
     }
   }
 
   query({ params, sql }: Statement): Effect.Effect<Rows, Broken> {
     return Effect.suspend(() => {
       if (this.closed) return Effect.fail({ problem: closed, committing: false })
+      if (this.leftOpen !== undefined) this.rollBack()
+      if (this.leftOpen !== undefined) return Effect.fail({ problem: this.leftOpen, committing: false })
       try {
         return Effect.succeed(this.statements.prepare(sql).all(params))
       } catch (cause) {
@@ -96,12 +101,16 @@ export class Connection {
     }
   }
 
-  /** Some failures have ended the transaction already; one of the rollback itself leaves it to the next one. */
-  private rollBack(): void {
+  private rollBack(): Ended {
     try {
       this.command("ROLLBACK")
-    } catch {
-      // The failure that led here says more.
+      this.leftOpen = undefined
+      return "rolled-back"
+    } catch (cause) {
+      const problem = this.problemOf(cause)
+      const ended = endedBy(problem)
+      this.leftOpen = ended === "left-open" ? leftOpen(problem) : undefined
+      return ended
     }
   }
 

@@ -1,21 +1,34 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
-import type { SqlDriver } from "../../SqlDriver.js"
+import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
 import type { Options } from "../../SqliteStore.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
 import * as group from "../groupCommit/groupCommit.js"
-import type { LazyDriver } from "../groupCommit/lazyDriver.js"
+import type { Failure, LazyDriver, Results } from "../groupCommit/lazyDriver.js"
 import { load } from "../sqliteDriver/load.js"
 import { decodeBusyTimeout } from "../util/duration.js"
 import * as busyRetry from "./busyRetry.js"
 import { check, memory } from "./checkFile.js"
 import * as sqliteConnection from "./connection.js"
+import { mayBeApplied, toStoreError } from "./error.js"
 import { make as makeTurn } from "./eventLoop.js"
 
 const call = { operation: "open" }
 
 const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchronous = NORMAL" }
+
+/** Runs a transaction on the spot. What failed and is certainly not applied is left to be tried again. */
+const attempt = (
+  connection: sqliteConnection.Connection,
+  call: Call,
+  statements: () => ReadonlyArray<Statement>
+): Either.Either<Results, Failure> | undefined => {
+  const result = connection.transaction(statements)
+  if (Either.isRight(result)) return Either.right(result.right)
+  const { problem, ...at } = result.left
+  return mayBeApplied(problem, at) ? Either.left(toStoreError(call, problem, at)) : undefined
+}
 
 /** A driver on a database file, with a connection that waits for locks in Effect and never in SQLite. */
 export const make = ({
@@ -37,7 +50,7 @@ export const make = ({
           call,
           Effect.suspend(() => connection.transaction(statements))
         ),
-      attempt: (statements) => (turn.take() ? Either.getOrUndefined(connection.transaction(statements)) : undefined),
+      attempt: (call, statements) => (turn.take() ? attempt(connection, call, statements) : undefined),
       query: (call, statement) => patiently(call, connection.query(statement))
     }
     const pragma = (sql: string) => Effect.map(single.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])

@@ -59,14 +59,41 @@ export const problemOf = ({ cause }: { readonly cause?: unknown }, code: string 
   return { kind: known?.[1] ?? "sql", said, meaning: known?.[2] ?? "", cause }
 }
 
+/** Where a statement failed: at the transaction's COMMIT, and whether there was no transaction left to roll back then. */
+interface Place {
+  readonly committing?: boolean | undefined
+  readonly over?: boolean | undefined
+}
+
 /**
- * The error that a caller sees. `busy` says what a lock means to it; `committing` that the failed statement was the transaction's COMMIT,
- * of which an I/O error leaves open whether it reached the disk.
+ * Whether what failed may be applied all the same. An I/O error of a COMMIT leaves open whether it reached the disk. One that left no transaction
+ * behind may have ended it either way, save for what SQLite refuses a COMMIT for.
  */
+export const mayBeApplied = ({ kind }: Problem, { committing = false, over = false }: Place): boolean =>
+  committing && (kind === "io" || (over && (kind === "sql" || kind === "open")))
+
+/** That a transaction did not end, from what its ROLLBACK failed with: what it wrote must neither be seen nor be committed with anything else. */
+export const leftOpen = ({ cause, said }: Problem): Problem => ({
+  kind: "io",
+  said,
+  meaning: "a transaction that failed is still open on the connection, and cannot be rolled back",
+  cause
+})
+
+/** What a ROLLBACK came to: some failures have ended the transaction before it. */
+export type Ended = "rolled-back" | "over" | "left-open"
+
+/** What a ROLLBACK came to that failed. */
+export const endedBy = ({ said }: Problem): Ended => (said.includes("no transaction is active") ? "over" : "left-open")
+
+/** Whether a BEGIN failed because of a transaction that is open. */
+export const isWithin = ({ said }: Problem): boolean => said.includes("within a transaction")
+
+/** The error that a caller sees. `busy` says what a lock means to it. */
 export const toStoreError = (
   call: Call,
   problem: Problem,
-  options: { readonly busy?: string; readonly committing?: boolean } = {}
+  options: Place & { readonly busy?: string | undefined } = {}
 ): StoreUnavailable | StoreRejected => {
   const meaning = (problem.kind === "busy" ? options.busy : undefined) ?? problem.meaning
   const common = {
@@ -75,16 +102,15 @@ export const toStoreError = (
     detail: meaning === "" ? problem.said : `${meaning}: ${problem.said}`,
     cause: problem.cause
   }
+  if (mayBeApplied(problem, options)) {
+    return new StoreUnavailable({ ...common, reason: "connection", outcome: "unknown" })
+  }
   switch (problem.kind) {
     case "busy":
     case "shutdown":
       return new StoreUnavailable({ ...common, reason: problem.kind, outcome: "not-applied" })
     case "io":
-      return new StoreUnavailable({
-        ...common,
-        reason: "connection",
-        outcome: options.committing === true ? "unknown" : "not-applied"
-      })
+      return new StoreUnavailable({ ...common, reason: "connection", outcome: "not-applied" })
     default:
       return new StoreRejected({ ...common, reason: problem.kind })
   }

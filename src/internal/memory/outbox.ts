@@ -6,13 +6,20 @@ import type { Encoded, EncodedDelayed } from "../../EncodedStore.js"
 import { Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
-interface Row extends EncodedDelayed {
+/** The columns are `unknown` where another program could have written anything, as in a database. */
+export interface OutboxRow {
+  readonly seq: number
+  readonly targetId: unknown
+  readonly event: unknown
+}
+
+interface DelayedRow extends EncodedDelayed {
   readonly seq: number
 }
 
 /** Events that wait until they are due, in the order in which they will be. */
 export class Delayed {
-  private readonly rows = new Ordered<Pick<Row, "dueAt" | "seq">, Row>(
+  private readonly rows = new Ordered<Pick<DelayedRow, "dueAt" | "seq">, DelayedRow>(
     (row) => row,
     Order.struct({ dueAt: Order.number, seq: Order.number })
   )
@@ -23,7 +30,7 @@ export class Delayed {
   }
 
   next(): number | undefined {
-    return Array.from(Iterable.take(this.rows.from(), 1))[0]?.dueAt
+    return this.rows.first()?.dueAt
   }
 
   /** Takes out those that are due, at most so many. */
@@ -45,17 +52,40 @@ export class Delayed {
   }
 }
 
-export const make = (tables: Tables): Pick<Encoded, "enqueue" | "releaseDelayed" | "nextDelayed"> => ({
+export const addEmit = (tables: Tables, emit: Omit<OutboxRow, "seq">): number =>
+  tables.outbox.add((seq) => ({ seq, targetId: emit.targetId, event: emit.event }))
+
+/** Removes an entry, and what is known of its failures. */
+export const takeEntry = (tables: Tables, seq: number): OutboxRow | undefined => {
+  tables.failures.forget({ _tag: "Outbox", seq })
+  return tables.outbox.take(seq)
+}
+
+/** Events to deliver. */
+export const make = (tables: Tables): Pick<Encoded, "enqueue" | "pendingOutbox" | "ackOutbox"> => ({
   enqueue: ({ delayed, emits }) =>
     Effect.sync(() => {
       for (const emit of delayed) tables.delayed.add(emit)
-      return emits.map((emit) => tables.addOutbox(emit))
+      return emits.map((emit) => addEmit(tables, emit))
     }),
 
+  pendingOutbox: (after, limit) =>
+    Effect.sync(() =>
+      Array.from(Iterable.take(tables.outbox.after(after), limit), (row) => ({
+        ...row,
+        failed: tables.failures.get({ _tag: "Outbox", seq: row.seq })
+      }))
+    ),
+
+  ackOutbox: (seq) => Effect.sync(() => void takeEntry(tables, seq))
+})
+
+/** Events that wait until they are due. */
+export const makeDelayed = (tables: Tables): Pick<Encoded, "releaseDelayed" | "nextDelayed"> => ({
   releaseDelayed: (now, limit) =>
     Effect.sync(() => {
       const due = tables.delayed.takeDue(now, limit)
-      for (const { event, targetId } of due) tables.addOutbox({ targetId, event })
+      for (const emit of due) addEmit(tables, emit)
       return due.length
     }),
 

@@ -2,6 +2,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Statement from "@effect/sql/Statement"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -31,6 +32,8 @@ const application = Effect.gen(function* () {
   const insert = (id: string) => sql`INSERT INTO orders VALUES (${id})`
   return { sql, store, orders, insert }
 })
+
+const spin = (times: number) => Effect.repeatN(Effect.void, times)
 
 const stored = (store: ExecutionStore.ExecutionStore) =>
   Effect.gen(function* () {
@@ -117,6 +120,121 @@ describe("SqlStore", () => {
           )
         )
         assert.deepStrictEqual(yield* orders, ["outer"])
+        assert.deepStrictEqual(yield* stored(store), { ids: [], outbox: 0 })
+      })
+    )
+
+    it.scoped("takes turns with other fibers in it: what is acknowledged is stored, and nothing else", () =>
+      Effect.gen(function* () {
+        const { orders, sql, store, insert } = yield* application
+        yield* sql`CREATE TRIGGER refuse BEFORE INSERT ON harel_processed_events WHEN NEW.event_id = 'bad'
+          BEGIN SELECT RAISE(ABORT, 'no'); END`
+        const ids = Array.from({ length: 60 }, (_, i) => `e${i}`)
+        const { acknowledged, seqs, seen } = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            const seen: Array<boolean> = []
+            const results = yield* Effect.forEach(
+              ids,
+              (id, i) =>
+                Effect.gen(function* () {
+                  // What a fiber does beside decides where it yields.
+                  yield* spin((i * 37) % 2100)
+                  yield* insert(id)
+                  const execution = Execution.make({ id, definitionId: "order" })
+                  const committed = yield* Effect.either(
+                    store.commit(execution, { processed: i % 2 === 0 ? "good" : "bad", emits })
+                  )
+                  const sent = yield* store.enqueue(emits)
+                  const found = Option.isSome(yield* store.load(id))
+                  seen.push(found === Either.isRight(committed))
+                  return { id, committed, sent }
+                }),
+              { concurrency: "unbounded" }
+            )
+            return {
+              acknowledged: results.filter(({ committed }) => Either.isRight(committed)).map(({ id }) => id),
+              seqs: results.flatMap(({ committed, sent }) => [
+                ...Either.match(committed, { onLeft: () => [], onRight: ({ seqs }) => seqs }),
+                ...sent
+              ]),
+              seen
+            }
+          })
+        )
+        assert.notInclude(seen, false)
+        assert.lengthOf(acknowledged, 30)
+        assert.deepStrictEqual(yield* store.idsWithPrefix(""), acknowledged.toSorted())
+        const page = yield* store.pendingOutbox({ limit: 1000 })
+        assert.deepStrictEqual(
+          page.entries.map((entry) => entry.seq),
+          seqs.toSorted((a, b) => a - b)
+        )
+        assert.lengthOf(yield* orders, 60)
+      })
+    )
+
+    it.scoped("takes turns within a savepoint of the caller's, too, and goes with it", () =>
+      Effect.gen(function* () {
+        const { sql, store } = yield* application
+        const commits = (prefix: string) =>
+          Effect.forEach(
+            Array.from({ length: 20 }, (_, i) => i),
+            (i) =>
+              Effect.zipRight(
+                spin((i * 211) % 2100),
+                store.commit(Execution.make({ id: `${prefix}${i}`, definitionId: "order" }), { emits })
+              ),
+            { concurrency: "unbounded" }
+          )
+        yield* sql.withTransaction(
+          commits("kept").pipe(
+            Effect.zipRight(
+              Effect.ignore(sql.withTransaction(Effect.zipRight(commits("undone"), Effect.fail("changed my mind"))))
+            ),
+            Effect.zipRight(sql.withTransaction(commits("inner"))),
+            Effect.zipRight(commits("later"))
+          )
+        )
+        const { ids, outbox } = yield* stored(store)
+        assert.deepStrictEqual(new Set(ids.map((id) => id.replace(/\d+/, ""))), new Set(["inner", "kept", "later"]))
+        assert.lengthOf(ids, 60)
+        assert.strictEqual(outbox, 60)
+      })
+    )
+
+    it.scoped("refuses to write where the transaction has ended before", () =>
+      Effect.gen(function* () {
+        const { insert, sql, store } = yield* application
+        const ended = yield* sql.withTransaction(Effect.serviceOption(SqlClient.TransactionConnection))
+        const late = yield* Effect.flip(
+          Effect.provideService(store.save(order), SqlClient.TransactionConnection, Option.getOrThrow(ended))
+        )
+        assert.deepInclude(late, { _tag: "StoreUnavailable", reason: "connection", outcome: "not-applied" })
+        assert.include(late.message, "the transaction that this is a part of has ended")
+
+        const exit = yield* Effect.exit(
+          sql.withTransaction(
+            insert("order-1").pipe(
+              // SQLite ends the whole transaction here.
+              Effect.zipRight(Effect.ignore(sql`INSERT OR ROLLBACK INTO orders VALUES ('order-1')`)),
+              Effect.zipRight(store.save(order))
+            )
+          )
+        )
+        assert.isTrue(Exit.isFailure(exit))
+        assert.deepStrictEqual(yield* stored(store), { ids: [], outbox: 0 })
+      })
+    )
+
+    it.scoped("is seen by nobody where the caller's COMMIT fails", () =>
+      Effect.gen(function* () {
+        const { sql, store } = yield* application
+        yield* sql`CREATE TABLE parent (id INTEGER PRIMARY KEY)`
+        yield* sql`CREATE TABLE child (parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`
+        const orphan = sql`INSERT INTO child VALUES (7)`
+        const exit = yield* Effect.exit(sql.withTransaction(Effect.zipRight(orphan, store.commit(order, { emits }))))
+        assert.isTrue(Exit.isFailure(exit))
+        assert.isTrue(Option.isNone(yield* store.load("order-1")))
         assert.deepStrictEqual(yield* stored(store), { ids: [], outbox: 0 })
       })
     )

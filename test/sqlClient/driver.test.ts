@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
-import * as sqlClientDriver from "holdfast/internal/sqlite/sqlClientDriver"
+import * as sqlClientDriver from "holdfast/internal/sqlClient/driver"
 import type { SqlDriver, Statement } from "holdfast/SqlDriver"
 import * as Client from "../support/sqlClient.js"
 import * as Temp from "../support/temp.js"
@@ -164,6 +164,56 @@ describe("the driver on an SqlClient", () => {
       yield* Effect.exit(sql.withTransaction(sql`INSERT INTO child VALUES (7)`))
       yield* assertSane(driver)
       assert.deepStrictEqual(yield* driver.query(call, statement("SELECT * FROM child")), [])
+    })
+  )
+
+  it.scoped("sees nothing of a transaction of the application's that its failed COMMIT left open", () =>
+    Effect.gen(function* () {
+      const { driver, sql } = yield* fixture
+      yield* Effect.exit(sql.withTransaction(sql`INSERT INTO child VALUES (7)`))
+      assert.deepStrictEqual(yield* driver.query(call, statement("SELECT * FROM child")), [])
+      yield* assertSane(driver)
+    })
+  )
+
+  it.scoped("is unavailable while such a transaction cannot be rolled back", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* fixture
+      let stuck = true
+      const client = yield* Client.intercepted(sql, (connection) => ({
+        executeRaw: (text, params) =>
+          stuck && text === "ROLLBACK" ? Client.failure("SQLITE_ERROR") : connection.executeRaw(text, params)
+      }))
+      const driver = yield* driverOn(client)
+      yield* Effect.exit(sql.withTransaction(sql`INSERT INTO child VALUES (7)`))
+      for (const attempt of [
+        Effect.asVoid(driver.query(call, statement("SELECT * FROM child"))),
+        Effect.asVoid(driver.transaction(call, [insert("a")]))
+      ]) {
+        const error = yield* Effect.flip(attempt)
+        assert.deepInclude(error, { _tag: "StoreUnavailable", reason: "connection", outcome: "not-applied" })
+        assert.include(error.detail, "is still open on the connection, and cannot be rolled back")
+      }
+      stuck = false
+      assert.deepStrictEqual(yield* driver.query(call, statement("SELECT * FROM child")), [])
+      yield* assertSane(driver)
+    })
+  )
+
+  it.scoped("does not say of a COMMIT that was applied and failed that it was refused", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* fixture
+      for (const code of ["SQLITE_ERROR", "SQLITE_NOMEM", "SQLITE_CORRUPT", "SQLITE_IOERR", "ERR_OTHER"]) {
+        const client = yield* Client.intercepted(sql, (connection) => ({
+          executeRaw: (text, params) =>
+            text === "COMMIT"
+              ? Effect.zipRight(connection.executeRaw(text, params), Client.failure(code))
+              : connection.executeRaw(text, params)
+        }))
+        const error = yield* Effect.flip((yield* driverOn(client)).transaction(call, [insert(code)]))
+        assert.deepInclude(error, { _tag: "StoreUnavailable", reason: "connection", outcome: "unknown" }, code)
+      }
+      assert.lengthOf(yield* sql`SELECT a FROM t`, 5)
     })
   )
 

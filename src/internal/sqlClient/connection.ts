@@ -1,10 +1,17 @@
 import type { Connection } from "@effect/sql/SqlConnection"
-import { SqlError } from "@effect/sql/SqlError"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Statement, StatementResult } from "../../SqlDriver.js"
+import type { Failure } from "../sqlite/busyRetry.js"
+import { problemOf } from "../sqlite/error.js"
 
-type Rows = ReadonlyArray<ReadonlyArray<unknown>>
+export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
+
+/** What a statement failed with, and whether it was before it ran: it did not prepare. */
+export interface Broken extends Failure {
+  readonly unprepared: boolean
+}
 
 /**
  * How statements run on a connection, whose own methods know nothing of the client's name transforms, and make no span.
@@ -14,9 +21,9 @@ type Rows = ReadonlyArray<ReadonlyArray<unknown>>
  * - `command`: the same of a statement without parameters, for its effect.
  */
 export interface Runner {
-  readonly query: (statement: Statement) => Effect.Effect<Rows, SqlError>
-  readonly write: (statement: Statement) => Effect.Effect<StatementResult, SqlError>
-  readonly command: (sql: string) => Effect.Effect<unknown, SqlError>
+  readonly query: (statement: Statement) => Effect.Effect<Rows, Failure>
+  readonly write: (statement: Statement) => Effect.Effect<StatementResult, Failure>
+  readonly command: (sql: string) => Effect.Effect<unknown, Failure>
 }
 
 interface Methods {
@@ -26,16 +33,22 @@ interface Methods {
 
 const counts = "SELECT changes(), last_insert_rowid()"
 
+const broken = (error: SqlError): Broken => ({
+  problem: problemOf(error),
+  committing: false,
+  unprepared: error.message.startsWith("Failed to prepare")
+})
+
 const runner = ({ raw, values }: Methods): Runner => ({
-  query: ({ params, sql }) => values(sql, params),
+  query: ({ params, sql }) => Effect.mapError(values(sql, params), broken),
   write: ({ params, sql }) =>
     Effect.flatMap(raw(sql, params), (result) =>
       Predicate.hasProperty(result, "changes") && Predicate.hasProperty(result, "lastInsertRowid")
         ? Effect.succeed({ changes: Number(result.changes), lastRowid: Number(result.lastInsertRowid) })
         : // Not every client says what a statement did.
           Effect.map(values(counts, []), ([row = []]) => ({ changes: Number(row[0]), lastRowid: Number(row[1]) }))
-    ),
-  command: (sql) => raw(sql, [])
+    ).pipe(Effect.mapError(broken)),
+  command: (sql) => Effect.mapError(raw(sql, []), broken)
 })
 
 /** Statements that the client keeps prepared. */
@@ -59,8 +72,8 @@ const anew = (connection: Connection): Runner => {
 }
 
 // Clients throw where a statement does not prepare, instead of failing.
-const guarded = <A, E>(effect: Effect.Effect<A, E | SqlError>): Effect.Effect<A, E | SqlError> =>
-  Effect.catchAllDefect(effect, (cause) => new SqlError({ cause, message: "Failed to execute statement" }))
+const guarded = <A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
+  Effect.catchAllDefect(effect, (cause) => Effect.fail({ problem: problemOf({ cause }), committing: false }))
 
 /**
  * Uses a connection. Where a statement does not prepare, all is done again with statements that are prepared anew: a client keeps one that
@@ -69,9 +82,11 @@ const guarded = <A, E>(effect: Effect.Effect<A, E | SqlError>): Effect.Effect<A,
  */
 export const using = (connection: Connection) => {
   const runners = { kept: kept(connection), anew: anew(connection) }
-  return <A>(use: (runner: Runner) => Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> =>
-    Effect.catchAll(guarded(use(runners.kept)), (error) =>
-      error.message.startsWith("Failed to prepare") ? guarded(use(runners.anew)) : Effect.fail(error)
+  return <A>(use: (runner: Runner) => Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
+    Effect.catchAll(guarded(use(runners.kept)), (failure) =>
+      Predicate.hasProperty(failure, "unprepared") && failure.unprepared === true
+        ? guarded(use(runners.anew))
+        : Effect.fail(failure)
     )
 }
 

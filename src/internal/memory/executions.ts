@@ -1,0 +1,134 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Iterable from "effect/Iterable"
+import * as Option from "effect/Option"
+import type { Encoded } from "../../EncodedStore.js"
+import { summaryPaths } from "../codec/execution.js"
+import * as json from "../codec/json.js"
+import { stringify } from "../codec/stringify.js"
+import { takeEntry } from "./outbox.js"
+import { dropSpawns } from "./spawns.js"
+import type { Tables } from "./tables.js"
+import { removeTimer } from "./timers.js"
+
+/** The columns are `unknown` where another program could have written anything, as in a database. */
+export interface ExecutionRow {
+  readonly id: string
+  readonly definitionId: unknown
+  readonly data: unknown
+  readonly version: unknown
+}
+
+export interface TraceRow {
+  readonly index: number
+  readonly entry: unknown
+}
+
+/** The traces of executions. */
+export class Traces {
+  readonly rows = new Map<string, ReadonlyArray<TraceRow>>()
+
+  /** Adds a step and, with `traceMax` above 0, keeps only that many of the newest. */
+  add(executionId: string, entry: unknown, traceMax: number): void {
+    const rows = this.rows.get(executionId) ?? []
+    const index = (rows.at(-1)?.index ?? -1) + 1
+    const kept = traceMax > 0 ? rows.filter((row) => row.index > index - traceMax) : rows
+    this.rows.set(executionId, [...kept, { index, entry }])
+  }
+}
+
+/** What a listing shows and filters by; a row that is not JSON has no parts. */
+interface Listed {
+  readonly status: unknown
+  readonly parentId: unknown
+  readonly parts: string | null
+}
+
+const read = (data: unknown): Listed => {
+  const none = { status: null, parentId: null, parts: null }
+  if (typeof data !== "string") return none
+  try {
+    const row = json.parse(data)
+    if (typeof row !== "object" || row === null || Array.isArray(row)) return none
+    const values = new Map<string, unknown>(Object.entries(row))
+    const parts = stringify(summaryPaths.map((key) => values.get(key) ?? null))
+    return {
+      status: values.get("status") ?? "PENDING",
+      parentId: values.get("parent_id") ?? null,
+      parts: Either.isRight(parts) ? parts.right.text : null
+    }
+  } catch {
+    return none
+  }
+}
+
+const listed = new WeakMap<ExecutionRow, Listed>()
+
+/** Rows never change, so each is read once, when a listing first meets it. */
+const listedOf = (row: ExecutionRow): Listed => {
+  const known = listed.get(row)
+  if (known !== undefined) return known
+  const fresh = read(row.data)
+  listed.set(row, fresh)
+  return fresh
+}
+
+const list = ({ executions }: Tables, query: Parameters<Encoded["list"]>[0]) => {
+  const { after, definitionId, limit, parentId, rootsOnly, status } = query
+  const statuses = status === undefined ? undefined : new Set<unknown>(status)
+  const matches = (row: ExecutionRow): boolean =>
+    (definitionId === undefined || row.definitionId === definitionId) &&
+    (statuses === undefined || statuses.has(listedOf(row).status)) &&
+    (!rootsOnly || listedOf(row).parentId === null) &&
+    (parentId === undefined || listedOf(row).parentId === parentId)
+  const page = Iterable.take(Iterable.filter(executions.after(after), matches), limit)
+  return Array.from(page, (row) => ({ ...row, parts: listedOf(row).parts }))
+}
+
+const purge = (tables: Tables, id: string, expectedVersion: number): boolean => {
+  const stored = tables.executions.get(id)
+  if (stored !== undefined && stored.version !== expectedVersion) return false
+  tables.ledger.purge(id)
+  tables.traces.rows.delete(id)
+  for (const timer of tables.timers.of(id)) removeTimer(tables, timer)
+  tables.delayed.removeOf(id)
+  for (const row of Array.from(tables.outbox.from())) {
+    if (row.targetId === id) takeEntry(tables, row.seq)
+  }
+  dropSpawns(tables, id)
+  tables.deadLetters.removeOf(id)
+  return tables.executions.delete(id)
+}
+
+/** The executions themselves, except for committing them. */
+export const make = (tables: Tables): Pick<Encoded, "load" | "loadForEvent" | "list" | "purge" | "idsWithPrefix"> => ({
+  load: (id) => Effect.sync(() => Option.fromNullable(tables.executions.get(id))),
+
+  loadForEvent: (id, eventId) =>
+    Effect.sync(() =>
+      Option.map(Option.fromNullable(tables.executions.get(id)), (row) => ({
+        ...row,
+        processed: tables.ledger.has(id, eventId)
+      }))
+    ),
+
+  list: (query) => Effect.sync(() => list(tables, query)),
+
+  purge: (id, expectedVersion) => Effect.sync(() => purge(tables, id, expectedVersion)),
+
+  idsWithPrefix: (prefix) =>
+    Effect.sync(() =>
+      // In this order the ids with a prefix are neighbours.
+      Array.from(
+        Iterable.takeWhile(tables.executions.from(prefix), (row) => row.id.startsWith(prefix)),
+        (row) => row.id
+      )
+    )
+})
+
+/** The traces of executions. */
+export const makeTrace = ({ traces }: Tables, traceMax: number): Pick<Encoded, "appendTrace" | "readTrace"> => ({
+  appendTrace: (executionId, entry) => Effect.sync(() => traces.add(executionId, entry, traceMax)),
+
+  readTrace: (executionId) => Effect.sync(() => traces.rows.get(executionId) ?? [])
+})

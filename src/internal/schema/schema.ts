@@ -1,0 +1,43 @@
+import * as Effect from "effect/Effect"
+import { StoreRejected } from "../../StoreError.js"
+import { lines } from "../util/lines.js"
+import { indexes } from "./indexes.js"
+import { tables } from "./tables.js"
+import { fillListing, triggers } from "./triggers.js"
+
+/** The version of our additions to the tables; harel's own tables carry none. */
+export const schemaVersion = 2
+
+const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
+
+/** Names reach SQL as text, since they cannot be bound: only what cannot be anything else may be one. */
+export const checkPrefix = (prefix: string): Effect.Effect<string, StoreRejected> =>
+  pattern.test(prefix)
+    ? Effect.succeed(prefix)
+    : Effect.fail(
+        new StoreRejected({
+          operation: "open",
+          reason: "invalid-input",
+          path: "prefix",
+          detail: `expected at most 30 letters, digits and underscores, not beginning with a digit, found ${JSON.stringify(prefix)}`
+        })
+      )
+
+/**
+ * harel's six tables, its newer `definitions`, and what is ours: secondary indexes, companion tables and the triggers that keep them. Each
+ * statement does nothing where its part is there.
+ */
+export const ddl = (p: string): ReadonlyArray<string> => [
+  ...tables(p),
+  ...indexes(p),
+  ...triggers(p),
+  fillListing(p),
+  lines`
+    INSERT INTO ${p}holdfast_meta (key, value)
+    VALUES ('schema_version', '${schemaVersion}')
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+    WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)`
+]
+
+export const texts = (prefix: string): Effect.Effect<ReadonlyArray<string>, StoreRejected> =>
+  Effect.map(checkPrefix(prefix), ddl)

@@ -1,0 +1,124 @@
+import { lines } from "../util/lines.js"
+import { double, fewEmits, pairs, token } from "./parts.js"
+
+/** Adds a step to a trace, behind the last one. It takes the execution's id twice, then the entry. */
+export const appendTrace = (p: string, guard: string): string => lines`
+  INSERT INTO ${p}trace (execution_id, idx, entry)
+  SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ?
+  WHERE ${guard}`
+
+/** Keeps the newest steps of a trace. It takes the execution's id twice, then how many are kept. */
+export const trimTrace = (p: string): string => lines`
+  DELETE FROM ${p}trace
+  WHERE execution_id = ?
+    AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ?`
+
+/** The side-writes of a commit, each with a guard behind its own parameters. */
+const sideWrites = (p: string, guard: string) => ({
+  emits: lines`
+    INSERT INTO ${p}outbox (target_id, event)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    FROM json_each(?)
+    WHERE ${guard}
+    ORDER BY key`,
+  fewEmits: Array.from(
+    { length: fewEmits },
+    (_, i) => lines`
+      INSERT INTO ${p}outbox (target_id, event)
+      SELECT column1, column2
+      FROM ${pairs(i + 1)}
+      WHERE ${guard}`
+  ),
+  delayed: lines`
+    INSERT INTO ${p}holdfast_delayed (due_at, target_id, event)
+    SELECT ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    FROM json_each(?)
+    WHERE ${guard}
+    ORDER BY key`,
+  processed: lines`
+    INSERT OR IGNORE INTO ${p}processed_events (execution_id, event_id)
+    SELECT ?, ?
+    WHERE ${guard}`,
+  ackOutbox: lines`
+    DELETE FROM ${p}outbox
+    WHERE seq = ?
+      AND ${guard}`,
+  ackSpawn: lines`
+    DELETE FROM ${p}spawns
+    WHERE seq = ?
+      AND ${guard}`,
+  ackTimer: lines`
+    DELETE FROM ${p}timers
+    WHERE execution_id = ? AND path = ? AND fire_at = ?
+      AND ${guard}`,
+  cancelTimers: lines`
+    DELETE FROM ${p}timers
+    WHERE execution_id = ?
+      AND path IN (SELECT value FROM json_each(?))
+      AND ${guard}`,
+  armTimer: lines`
+    INSERT INTO ${p}timers (execution_id, path, fire_at)
+    SELECT ?, ?, CAST(? AS REAL) / (1 << ?)
+    WHERE ${guard}
+    ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at`,
+  armTimers: lines`
+    INSERT INTO ${p}timers (execution_id, path, fire_at)
+    SELECT ?, json_extract(value, '$[0]'), ${double(1)}
+    FROM json_each(?)
+    WHERE ${guard}
+    ORDER BY key
+    ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at`,
+  spawns: lines`
+    INSERT INTO ${p}spawns (parent_id, child_id, root_path, context)
+    SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
+    FROM json_each(?)
+    WHERE ${guard}
+    ORDER BY key`,
+  trace: appendTrace(p, guard),
+  trimTrace: lines`
+    ${trimTrace(p)}
+      AND ${guard}`
+})
+
+/**
+ * What a commit writes. The guards read: the compare-and-swap at the end of this transaction will hold. `next` guards take the id and the
+ * expected version, `first` guards, for version 0, the id alone.
+ */
+export const makeCommitSql = (p: string) => ({
+  first: sideWrites(p, `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ?)`),
+  next: sideWrites(p, `EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version = ?)`),
+
+  insert: lines`
+    INSERT INTO ${p}executions (id, definition_id, data, version)
+    VALUES (?, ?, ?, 1)
+    ON CONFLICT (id) DO UPDATE SET version = excluded.version
+    WHERE ${p}executions.version = 1
+      AND ${token(`${p}executions.data`)} = ?`,
+
+  swap: lines`
+    UPDATE ${p}executions
+    SET definition_id = ?, data = ?, version = ?
+    WHERE id = ?
+      AND (version = ? OR (version = ? AND ${token("data")} = ?))`,
+
+  /** The stored version, for a swap that was lost. */
+  version: lines`
+    SELECT version
+    FROM ${p}executions
+    WHERE id = ?`,
+
+  /** What tells what became of a commit whose answer was lost. */
+  outcome: lines`
+    SELECT version, ${token("data")}
+    FROM ${p}executions
+    WHERE id = ?`,
+
+  /** Which of a commit's emits are still in the outbox behind a seq: the place among them, and the seq. */
+  findEmits: lines`
+    SELECT json_each.key, o.seq
+    FROM json_each(?)
+    CROSS JOIN ${p}outbox AS o
+      ON o.target_id IS json_extract(json_each.value, '$[0]')
+      AND o.event = json_extract(json_each.value, '$[1]')
+      AND o.seq > ?`
+})

@@ -1,0 +1,93 @@
+import { lines } from "../util/lines.js"
+import { appendTrace, trimTrace } from "./commitStatements.js"
+import { once } from "./parts.js"
+
+/** The tables of what belongs to an execution, and the column that names it. */
+const owners = {
+  processed_events: "execution_id",
+  trace: "execution_id",
+  timers: "execution_id",
+  outbox: "target_id",
+  holdfast_delayed: "target_id",
+  spawns: "parent_id",
+  holdfast_dead_letters: "execution_id"
+}
+
+const ids = (p: string, range: string): string => lines`
+  SELECT id
+  FROM ${p}executions
+  WHERE ${range}
+  ORDER BY id
+  LIMIT ?`
+
+/** The executions themselves, and purging them with all that is theirs. */
+export const makeExecutionSql = (p: string) => ({
+  load: lines`
+    SELECT data, version
+    FROM ${p}executions
+    WHERE id = ?`,
+
+  loadForEvent: lines`
+    SELECT data, version, EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?)
+    FROM ${p}executions
+    WHERE id = ?`,
+
+  ids: ids(p, "id >= ?"),
+  idsAfter: ids(p, "id > ?"),
+  idsBelow: ids(p, "id >= ? AND id < ?"),
+  idsBelowAfter: ids(p, "id > ? AND id < ?"),
+
+  /** What goes with an execution. One that is gone leaves nothing behind, one at another version is left alone. */
+  sweeps: Object.entries(owners).map(
+    ([table, owner]) => lines`
+      DELETE FROM ${p}${table}
+      WHERE ${owner} = ?
+        AND NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version <> ?)
+        AND ${once(p)}`
+  ),
+
+  purge: lines`
+    DELETE FROM ${p}executions
+    WHERE id = ? AND version = ?
+      AND ${once(p)}`
+})
+
+/** The traces of executions. */
+export const makeTraceSql = (p: string) => ({
+  append: appendTrace(p, once(p)),
+
+  trim: trimTrace(p),
+
+  read: lines`
+    SELECT idx, entry
+    FROM ${p}trace
+    WHERE execution_id = ?
+    ORDER BY idx
+    LIMIT ?`,
+
+  readAfter: lines`
+    SELECT idx, entry
+    FROM ${p}trace
+    WHERE execution_id = ? AND idx > ?
+    ORDER BY idx
+    LIMIT ?`
+})
+
+/** The published texts of definitions. */
+export const makeDefinitionSql = (p: string) => ({
+  publish: lines`
+    INSERT OR IGNORE INTO ${p}definitions (definition_id, version, digest, source, published_at)
+    VALUES (?, ?, ?, ?, ?)`,
+
+  load: lines`
+    SELECT definition_id, version, digest, source, published_at
+    FROM ${p}definitions
+    WHERE definition_id = ? AND version = ?`,
+
+  loadLatest: lines`
+    SELECT definition_id, version, digest, source, published_at
+    FROM ${p}definitions
+    WHERE definition_id = ?
+    ORDER BY version DESC
+    LIMIT 1`
+})

@@ -1,0 +1,97 @@
+import { lines } from "../util/lines.js"
+import { double, fewEmits, once, pairs } from "./parts.js"
+
+/** Events to deliver. */
+export const makeOutboxSql = (p: string) => ({
+  enqueue: lines`
+    INSERT INTO ${p}outbox (target_id, event)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    FROM json_each(?)
+    WHERE ${once(p)}
+    ORDER BY key`,
+
+  enqueueFew: Array.from(
+    { length: fewEmits },
+    (_, i) => lines`
+      INSERT INTO ${p}outbox (target_id, event)
+      SELECT column1, column2
+      FROM ${pairs(i + 1)}
+      WHERE ${once(p)}`
+  ),
+
+  pending: lines`
+    SELECT o.seq, o.target_id, o.event, f.attempts, f.error, f.failed_at, f.retry_at
+    FROM ${p}outbox AS o
+    LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
+    WHERE o.seq > ?
+    ORDER BY o.seq
+    LIMIT ?`,
+
+  ack: lines`
+    DELETE FROM ${p}outbox
+    WHERE seq = ?`
+})
+
+/** Events that wait until they are due. */
+export const makeDelayedSql = (p: string) => ({
+  enqueue: lines`
+    INSERT INTO ${p}holdfast_delayed (due_at, target_id, event)
+    SELECT ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    FROM json_each(?)
+    WHERE ${once(p)}
+    ORDER BY key`,
+
+  next: lines`
+    SELECT due_at
+    FROM ${p}holdfast_delayed
+    WHERE due_at > -9e999 AND due_at < 9e999
+    ORDER BY due_at
+    LIMIT 1`,
+
+  /** Puts those that are due into the outbox, in the order of their times. */
+  release: lines`
+    INSERT INTO ${p}outbox (target_id, event)
+    SELECT target_id, event
+    FROM ${p}holdfast_delayed
+    WHERE due_at <= ?
+      AND ${once(p)}
+    ORDER BY due_at, seq
+    LIMIT ?`,
+
+  removeReleased: lines`
+    DELETE FROM ${p}holdfast_delayed
+    WHERE seq IN (SELECT seq FROM ${p}holdfast_delayed WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?)
+      AND ${once(p)}`
+})
+
+/** Children to create. */
+export const makeSpawnSql = (p: string) => ({
+  pending: lines`
+    SELECT s.seq, s.parent_id, s.child_id, s.root_path, s.context, f.attempts, f.error, f.failed_at, f.retry_at
+    FROM ${p}spawns AS s
+    LEFT JOIN ${p}holdfast_spawn_failures AS f ON f.seq = s.seq
+    WHERE s.seq > ?
+    ORDER BY s.seq
+    LIMIT ?`,
+
+  ack: lines`
+    DELETE FROM ${p}spawns
+    WHERE seq = ?`,
+
+  ofChild: lines`
+    SELECT 1
+    FROM ${p}spawns
+    WHERE child_id = ?
+    LIMIT 1`,
+
+  ofParent: lines`
+    SELECT 1
+    FROM ${p}spawns
+    WHERE parent_id = ?
+    LIMIT 1`,
+
+  drop: lines`
+    DELETE FROM ${p}spawns
+    WHERE parent_id = ?
+      AND ${once(p)}`
+})

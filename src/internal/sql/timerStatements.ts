@@ -1,0 +1,67 @@
+import { isBrokenTimer } from "../schema/indexes.js"
+import { lines } from "../util/lines.js"
+import { asText, once } from "./parts.js"
+
+// What is no text is reported by itself. An infinite time, which other programs may arm a timer for, is never due.
+const dueTimers = (p: string, due: string): string => lines`
+  SELECT page.execution_id, page.path, page.fire_at, f.attempts, f.error, f.failed_at, f.retry_at
+  FROM (
+    SELECT execution_id, path, fire_at
+    FROM ${p}timers
+    WHERE ${due}
+      AND typeof(execution_id) = 'text' AND typeof(path) = 'text'
+    ORDER BY fire_at, execution_id, path
+    LIMIT ?
+  ) AS page
+  LEFT JOIN ${p}holdfast_timer_failures AS f
+    ON f.execution_id = page.execution_id AND f.path = page.path AND f.fire_at = page.fire_at`
+
+/**
+ * Rows of the timers that are none, in the columns of those that are: with a number of attempts that none has, and as their error what is
+ * wrong with them. A time that is none is 0.
+ */
+const brokenTimers = (p: string): string => lines`
+  SELECT ${asText("execution_id")},
+    ${asText("path")},
+    CASE WHEN typeof(fire_at) = 'real' AND abs(fire_at) < 9e999 THEN fire_at ELSE 0 END,
+    -1,
+    CASE
+      WHEN typeof(execution_id) <> 'text' THEN 'execution_id: expected a text, found a ' || typeof(execution_id)
+      WHEN typeof(path) <> 'text' THEN 'path: expected a text, found a ' || typeof(path)
+      ELSE 'fire_at: expected a number, found a ' || typeof(fire_at)
+    END,
+    NULL,
+    NULL
+  FROM ${p}timers
+  WHERE ${isBrokenTimer}
+  ORDER BY execution_id, path
+  LIMIT ?`
+
+/** Armed timers. */
+export const makeTimerSql = (p: string) => ({
+  // The rows come in the order of the part that they are read from: sorting them once more would sort nothing.
+  due: lines`
+    ${dueTimers(p, "fire_at > -9e999 AND fire_at <= ?")}
+    UNION ALL
+    SELECT * FROM (${brokenTimers(p)})`,
+
+  dueAfter: dueTimers(p, "fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?)"),
+
+  next: lines`
+    SELECT execution_id, path, fire_at
+    FROM ${p}timers
+    WHERE fire_at > -9e999 AND fire_at < 9e999
+      AND typeof(execution_id) = 'text' AND typeof(path) = 'text'
+    ORDER BY fire_at, execution_id, path
+    LIMIT 1`,
+
+  isArmed: lines`
+    SELECT 1
+    FROM ${p}timers
+    WHERE execution_id = ? AND path = ? AND fire_at = ?`,
+
+  delete: lines`
+    DELETE FROM ${p}timers
+    WHERE execution_id = ? AND path = ? AND fire_at = ?
+      AND ${once(p)}`
+})

@@ -1,0 +1,129 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
+import type { Call } from "../../SqlDriver.js"
+import { StoreUnavailable } from "../../StoreError.js"
+import { emitsParam, makePlan, type Plan, seqsOf } from "../sql/commitPlan.js"
+import * as ambiguousWrite from "../sqlDatabase/ambiguousWrite.js"
+import type { Database, Failure, Row } from "../sqlDatabase/database.js"
+import * as pages from "../sqlDatabase/pages.js"
+
+const conflict = (found: Option.Option<number>): CommitOutcome => ({ _tag: "Conflict", found })
+
+/**
+ * The seqs of so many emits, told by those that are still in the outbox: they are numbered consecutively. `rows` are an emit's place among
+ * them and the seq of a row that holds the same. None where there are none left, or where the same events are in it twice.
+ */
+export const seqsFrom = (count: number, rows: ReadonlyArray<Row>): Option.Option<ReadonlyArray<number>> => {
+  // Each row says where the first of them would be; twice the same event is in two places.
+  const votes = new Map<number, number>()
+  for (const [place, seq] of rows) {
+    const first = Number(seq) - Number(place)
+    votes.set(first, (votes.get(first) ?? 0) + 1)
+  }
+  const [best, second] = Array.from(votes).sort(([, a], [, b]) => b - a)
+  if (best === undefined || second?.[1] === best[1]) return Option.none()
+  return Option.some(Array.from({ length: count }, (_, i) => best[0] + i))
+}
+
+/** The greatest seq that a commit of this store was given. */
+interface Newest {
+  seq: number
+}
+
+/** A commit on its way. */
+interface Sending {
+  readonly database: Database
+  readonly call: Call
+  readonly commit: EncodedCommit
+  readonly plan: Plan
+  /** The greatest seq that was known before: this commit's are above it. A target may have many rows, and a lost answer is no time to read all. */
+  readonly above: number
+}
+
+// A network that sends the request twice may answer with the second one, which wrote no emits.
+const arrivedTwice = (call: Call) =>
+  new StoreUnavailable({
+    ...call,
+    reason: "connection",
+    outcome: "unknown",
+    detail: "the commit arrived twice, and the answer is that to the second one"
+  })
+
+/** Sends the commit. Gives nothing where the swap was lost. */
+const send = ({ call, commit, database, plan }: Sending, newest: Newest) =>
+  Effect.flatMap(
+    database.driver.transaction(call, plan.statements),
+    (results): Effect.Effect<Option.Option<CommitOutcome>, Failure> => {
+      if (results.at(-1)?.changes !== 1) return Effect.succeedNone
+      const seqs = seqsOf(results[plan.emits])
+      if (seqs.length !== commit.emits.length) return Effect.fail(arrivedTwice(call))
+      newest.seq = Math.max(newest.seq, seqs.at(-1) ?? 0)
+      return Effect.succeedSome({ _tag: "Applied", seqs })
+    }
+  )
+
+/** That the commit is applied; the seqs of its emits are those that are still to be found. */
+const applied = ({ above, call, commit, database }: Sending): Effect.Effect<CommitOutcome, Failure> => {
+  if (commit.emits.length === 0) return Effect.succeed({ _tag: "Applied", seqs: [] })
+  const rows = pages.rows(database, call, database.sql.commit.findEmits, emitsParam(commit.emits), above)
+  return Effect.map(rows, (rows) => ({
+    _tag: "Applied",
+    seqs: Option.getOrElse(seqsFrom(commit.emits.length, rows), () => [])
+  }))
+}
+
+/** What the stored row tells of a commit that was sent and perhaps applied, perhaps still will be. */
+const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Seen<"Applied" | number> => {
+  // An execution that was there and is gone may have been purged before the commit or after it.
+  if (Option.isNone(row)) return commit.version === 0 ? ambiguousWrite.open : ambiguousWrite.hidden
+  const [stored, token] = row.value
+  const version = Number(stored)
+  // Other programs keep the token when they rewrite the row.
+  if (token === commit.token && version > commit.version) return ambiguousWrite.known("Applied")
+  if (version === commit.version && version > 0) return ambiguousWrite.open
+  if (version === commit.version || version === commit.version + 1) return ambiguousWrite.known(version)
+  // Ours may lie under it. One that consumed an event would have left it in the ledger: it is not there, and this is a conflict, or it
+  // is there, and reloading the execution shows it.
+  return version > commit.version && commit.processed !== undefined
+    ? ambiguousWrite.known(version)
+    : ambiguousWrite.hidden
+}
+
+/** Reads what became of the commit. */
+const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<CommitOutcome>, Failure> => {
+  const { call, commit, database } = sending
+  const row = pages.first(database, call, database.sql.commit.outcome, commit.executionId)
+  return Effect.flatMap(row, (row): Effect.Effect<ambiguousWrite.Seen<CommitOutcome>, Failure> => {
+    const seen = read(commit, row)
+    if (seen._tag !== "Known") return Effect.succeed(seen)
+    return seen.outcome === "Applied"
+      ? Effect.map(applied(sending), ambiguousWrite.known)
+      : Effect.succeed(ambiguousWrite.known(conflict(Option.some(seen.outcome))))
+  })
+}
+
+/** The conflict of a commit whose swap was lost, with the version that is stored. */
+const lost = ({ call, commit, database }: Sending): Effect.Effect<CommitOutcome, Failure> =>
+  Effect.map(pages.first(database, call, database.sql.commit.version, commit.executionId), (row) =>
+    conflict(Option.map(row, ([version]) => Number(version)))
+  )
+
+/** Runs commits and tells what became of them, also where the answer to one is lost. */
+export const make = (database: Database, traceMax: number) => {
+  const newest: Newest = { seq: 0 }
+  return (commit: EncodedCommit): Effect.Effect<CommitOutcome, Failure> =>
+    Effect.suspend(() => {
+      const sending = {
+        database,
+        call: { operation: "commit", executionId: commit.executionId },
+        commit,
+        plan: makePlan(database.sql, traceMax, commit),
+        above: newest.seq
+      }
+      const write = { send: send(sending, newest), look: Effect.suspend(() => look(sending)) }
+      return Effect.flatMap(ambiguousWrite.run(write, database.budget), ({ outcome }) =>
+        Option.isSome(outcome) ? Effect.succeed(outcome.value) : lost(sending)
+      )
+    })
+}

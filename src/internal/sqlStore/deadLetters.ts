@@ -1,0 +1,81 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { WorkItem } from "../../Commit.js"
+import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
+import type { Param } from "../../SqlDriver.js"
+import type { Database, Row } from "../sqlDatabase/database.js"
+import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as pages from "../sqlDatabase/pages.js"
+import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
+
+/** What names a row of work: a timer is found by the time it is armed for or, where it is none, by the texts of its columns. */
+const keyOf = (work: WorkItem): ReadonlyArray<Param> =>
+  work._tag === "Timer" ? [work.executionId, work.path, work.fireAt, work.executionId, work.path] : [work.seq]
+
+const decode = ([id, kind, seq, ...columns]: Row): EncodedDeadLetter => {
+  const [executionId, childId, path, fireAt, body, broken, reason, attempts, error, diedAt] = columns
+  const row = { id: Number(id), kind, seq, executionId, childId, path, fireAt, body, broken: broken === 1 }
+  return { ...row, reason, attempts, error, diedAt }
+}
+
+const list = (database: Database, query: Parameters<Encoded["listDeadLetters"]>[0]) => {
+  const { after = 0, executionId, kind, limit } = query
+  const sql = database.sql.deadLetters
+  const page =
+    executionId === undefined
+      ? kind === undefined
+        ? pages.numbered(sql.list, after)
+        : pages.numbered(sql.listOfKind, after, kind)
+      : kind === undefined
+        ? pages.numbered(sql.listOf, after, executionId)
+        : pages.numbered(sql.listOfBoth, after, executionId, kind)
+  return Effect.map(pages.read(database, { operation: "listDeadLetters" }, limit, page), (rows) => rows.map(decode))
+}
+
+const redrive = (database: Database, id: number) =>
+  Effect.gen(function* () {
+    const call = { operation: "redrive" }
+    const sql = database.sql.deadLetters
+    const [kind, fireAt] = Option.getOrElse(yield* pages.first(database, call, sql.find, id), (): Row => [])
+    if (kind !== "Outbox" && kind !== "Spawn" && kind !== "Timer") return Option.none()
+    const { changes } = yield* idempotentWrite.run(database, call, (key) => ({
+      before: [{ sql: sql.restore[kind], params: [id, key] }],
+      main: { sql: kind === "Timer" ? sql.restoredTimer : sql.discard, params: [id, key] }
+    }))
+    return changes === 1 ? Option.some({ kind, fireAt }) : Option.none()
+  })
+
+/** Work that failed and work that was given up. */
+export const make = (
+  database: Database
+): Pick<Encoded, "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard"> => {
+  const sql = database.sql.deadLetters
+  return {
+    recordFailure: ({ attempts, error, failedAt, retryAt, work }) => {
+      const key = work._tag === "Timer" ? [work.executionId, work.path, work.fireAt] : [work.seq]
+      const columns = [attempts, error, failedAt, retryAt, ...key]
+      return repeatableWrite.write(database, { operation: "recordFailure" }, sql.record[work._tag], ...columns)
+    },
+
+    bury: (work, { attempts, diedAt, error, reason }) =>
+      Effect.map(
+        idempotentWrite.run(database, { operation: "bury" }, (key) => ({
+          before: [{ sql: sql.bury[work._tag], params: [reason, attempts, error, diedAt, ...keyOf(work), key] }],
+          main: { sql: sql.buried[work._tag], params: [...keyOf(work), key] }
+        })),
+        (result) => result.changes > 0
+      ),
+
+    listDeadLetters: (query) => list(database, query),
+
+    redrive: (id) => redrive(database, id),
+
+    discard: (id) =>
+      Effect.map(
+        idempotentWrite.run(database, { operation: "discard" }, (key) => ({
+          main: { sql: sql.discard, params: [id, key] }
+        })),
+        (result) => result.changes === 1
+      )
+  }
+}

@@ -1,0 +1,102 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Encoded } from "../../EncodedStore.js"
+import type { Statement } from "../../SqlDriver.js"
+import { prefixEnd } from "../codec/utf8Order.js"
+import type { Database, Row } from "../sqlDatabase/database.js"
+import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as pages from "../sqlDatabase/pages.js"
+
+const load = (database: Database, id: string) =>
+  Effect.map(
+    pages.first(database, { operation: "load", executionId: id }, database.sql.executions.load, id),
+    Option.map((row) => ({ data: row[0], version: row[1] }))
+  )
+
+const loadForEvent = (database: Database, id: string, eventId: string) => {
+  const call = { operation: "loadForEvent", executionId: id }
+  return Effect.map(
+    pages.first(database, call, database.sql.executions.loadForEvent, id, eventId, id),
+    Option.map((row) => ({ data: row[0], version: row[1], processed: row[2] === 1 }))
+  )
+}
+
+const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
+  const { after = "", definitionId, limit, parentId, rootsOnly, status = [] } = query
+  const filter = { definitionId, status, rootsOnly, parentId }
+  const statement = (row: Row | undefined, limit: number) =>
+    database.sql.listing({ ...filter, after: row === undefined ? after : String(row[0]), limit })
+  // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.
+  const operation = parentId === undefined ? "listExecutions" : "listChildren"
+  return Effect.map(pages.read(database, { operation }, limit, { statement }), (rows) =>
+    rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
+  )
+}
+
+const purge = (database: Database, id: string, expectedVersion: number) => {
+  const sql = database.sql.executions
+  return Effect.map(
+    idempotentWrite.run(database, { operation: "purge", executionId: id }, (key) => ({
+      before: sql.sweeps.map((sql) => ({ sql, params: [id, id, expectedVersion, key] })),
+      main: { sql: sql.purge, params: [id, expectedVersion, key] }
+    })),
+    (result) => result.changes === 1
+  )
+}
+
+const idsWithPrefix = (database: Database, prefix: string) => {
+  const sql = database.sql.executions
+  const end = prefixEnd(prefix)
+  const statement = (row: Row | undefined, limit: number): Statement => {
+    const from = row === undefined ? prefix : String(row[0])
+    return end === undefined
+      ? { sql: row === undefined ? sql.ids : sql.idsAfter, params: [from, limit] }
+      : { sql: row === undefined ? sql.idsBelow : sql.idsBelowAfter, params: [from, end, limit] }
+  }
+  // What is no text comes behind all texts.
+  const page = { statement, counts: ([id]: Row) => typeof id === "string" }
+  return Effect.map(pages.read(database, { operation: "idsWithPrefix" }, pages.all, page), (rows) =>
+    rows.flatMap(([id]) => (typeof id === "string" ? [id] : []))
+  )
+}
+
+const readTrace = (database: Database, executionId: string) => {
+  const sql = database.sql.trace
+  const statement = (row: Row | undefined, limit: number): Statement =>
+    row === undefined
+      ? { sql: sql.read, params: [executionId, limit] }
+      : { sql: sql.readAfter, params: [executionId, Number(row[0]), limit] }
+  const call = { operation: "readTrace", executionId }
+  return Effect.map(pages.read(database, call, pages.all, { statement }), (rows) =>
+    rows.map(([index, entry]) => ({ index: Number(index), entry }))
+  )
+}
+
+/** The executions themselves, except for committing them. */
+export const make = (
+  database: Database
+): Pick<Encoded, "load" | "loadForEvent" | "list" | "purge" | "idsWithPrefix"> => ({
+  load: (id) => load(database, id),
+  loadForEvent: (id, eventId) => loadForEvent(database, id, eventId),
+  list: (query) => list(database, query),
+  purge: (id, expectedVersion) => purge(database, id, expectedVersion),
+  idsWithPrefix: (prefix) => idsWithPrefix(database, prefix)
+})
+
+/** Traces, of which the newest steps are kept: all of them where `traceMax` is 0. */
+export const makeTrace = (database: Database, traceMax: number): Pick<Encoded, "appendTrace" | "readTrace"> => {
+  const sql = database.sql.trace
+  return {
+    appendTrace: (executionId, entry) => {
+      const trim = { sql: sql.trim, params: [executionId, executionId, traceMax] }
+      return Effect.asVoid(
+        idempotentWrite.run(database, { operation: "appendTrace", executionId }, (key) => ({
+          main: { sql: sql.append, params: [executionId, executionId, entry, key] },
+          after: traceMax > 0 ? [trim] : []
+        }))
+      )
+    },
+
+    readTrace: (executionId) => readTrace(database, executionId)
+  }
+}

@@ -1,0 +1,66 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Encoded } from "../../EncodedStore.js"
+import { delayedParam, emitsParam, fewParams, seqsOf } from "../sql/commitPlan.js"
+import type { Database } from "../sqlDatabase/database.js"
+import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as pages from "../sqlDatabase/pages.js"
+import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
+import { failed } from "./rows.js"
+
+type Emits = Parameters<Encoded["enqueue"]>[0]
+
+/** Writes events that come from outside of any commit: those that wait first, so that the seqs are those of the others. */
+const enqueue = (database: Database, { delayed, emits }: Emits) => {
+  const { sql } = database
+  const result = idempotentWrite.run(database, { operation: "enqueue" }, (key) => {
+    const later = { sql: sql.delayed.enqueue, params: [delayedParam(delayed), key] }
+    if (emits.length === 0) return { main: later }
+    const few = sql.outbox.enqueueFew[emits.length - 1]
+    const main =
+      few === undefined
+        ? { sql: sql.outbox.enqueue, params: [emitsParam(emits), key] }
+        : { sql: few, params: [...fewParams(emits), key] }
+    return { before: delayed.length === 0 ? [] : [later], main }
+  })
+  return Effect.map(result, (result) => (emits.length === 0 ? [] : seqsOf(result)))
+}
+
+/** Events to deliver. */
+export const make = (database: Database): Pick<Encoded, "enqueue" | "pendingOutbox" | "ackOutbox"> => ({
+  enqueue: (emits) => enqueue(database, emits),
+
+  pendingOutbox: (after = 0, limit) =>
+    Effect.map(
+      pages.read(database, { operation: "pendingOutbox" }, limit, pages.numbered(database.sql.outbox.pending, after)),
+      (rows) =>
+        rows.map(([seq, targetId, event, ...failure]) => ({
+          seq: Number(seq),
+          targetId,
+          event,
+          failed: failed(failure)
+        }))
+    ),
+
+  ackOutbox: (seq) => repeatableWrite.write(database, { operation: "ackOutbox" }, database.sql.outbox.ack, seq)
+})
+
+/** Events that wait until they are due. */
+export const makeDelayed = (database: Database): Pick<Encoded, "releaseDelayed" | "nextDelayed"> => {
+  const sql = database.sql.delayed
+  return {
+    releaseDelayed: (now, limit) =>
+      Effect.map(
+        idempotentWrite.run(database, { operation: "releaseDelayed" }, (key) => ({
+          before: [{ sql: sql.release, params: [now, key, limit] }],
+          main: { sql: sql.removeReleased, params: [now, limit, key] }
+        })),
+        (result) => result.changes
+      ),
+
+    nextDelayed: Effect.map(
+      pages.first(database, { operation: "nextDelayed" }, sql.next),
+      Option.map(([dueAt]) => Number(dueAt))
+    )
+  }
+}

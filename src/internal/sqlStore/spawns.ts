@@ -1,0 +1,48 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Encoded } from "../../EncodedStore.js"
+import type { Database } from "../sqlDatabase/database.js"
+import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as pages from "../sqlDatabase/pages.js"
+import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
+import { failed } from "./rows.js"
+
+/** Children to create. */
+export const make = (
+  database: Database
+): Pick<Encoded, "pendingSpawns" | "ackSpawn" | "isSpawning" | "isSpawnParent" | "dropSpawns"> => {
+  const sql = database.sql.spawns
+  return {
+    pendingSpawns: (after = 0, limit) =>
+      Effect.map(
+        pages.read(database, { operation: "pendingSpawns" }, limit, pages.numbered(sql.pending, after)),
+        (rows) =>
+          rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
+            seq: Number(seq),
+            parentId,
+            childId,
+            rootPath,
+            context,
+            failed: failed(failure)
+          }))
+      ),
+
+    ackSpawn: (seq) => repeatableWrite.write(database, { operation: "ackSpawn" }, sql.ack, seq),
+
+    isSpawning: (childId) =>
+      Effect.map(pages.first(database, { operation: "isSpawning" }, sql.ofChild, childId), Option.isSome),
+
+    isSpawnParent: (parentId) =>
+      Effect.map(
+        pages.first(database, { operation: "isSpawnParent", executionId: parentId }, sql.ofParent, parentId),
+        Option.isSome
+      ),
+
+    dropSpawns: (parentId) =>
+      Effect.asVoid(
+        idempotentWrite.run(database, { operation: "dropSpawns", executionId: parentId }, (key) => ({
+          main: { sql: sql.drop, params: [parentId, key] }
+        }))
+      )
+  }
+}

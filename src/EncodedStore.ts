@@ -177,6 +177,8 @@ export interface EncodedStats {
  * @category encoded
  */
 export interface Encoded {
+  /** Whether nobody but this backend can write what is in it; by default it is taken that others can. */
+  readonly exclusive?: boolean | undefined
   readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
   readonly loadForEvent: (
     id: string,

@@ -54,6 +54,8 @@ export const ChildState = Schema.Struct({
  *
  * - `version`: the compare-and-swap counter; 0 means not stored yet.
  * - `status`, `outcome`, `error`: where it stands, the model's own verdict, and what broke (with `FAILED`).
+ * - `result`: what it ended with, any JSON value, or with `FAILED` the error of its definition's own; null where that is nothing or it has
+ *   not ended. It is there until the execution is purged.
  * - `activePath`, `history`: the dotted path of the active state, and the last active child of each composite state.
  * - `context`: the user's data.
  * - `priority`: 0 to 4.
@@ -80,6 +82,7 @@ export const Execution = Schema.Struct({
   rootPath: Schema.String,
   status: Status,
   outcome: Schema.NullOr(Schema.String),
+  result: Schema.Unknown,
   error: Schema.NullOr(Schema.String),
   activePath: Schema.NullOr(Schema.String),
   history: Schema.Record({ key: Schema.String, value: Schema.String }),
@@ -144,6 +147,7 @@ export const make = (
   rootPath: options.rootPath ?? "",
   status: options.status ?? "PENDING",
   outcome: options.outcome ?? null,
+  result: options.result ?? null,
   error: options.error ?? null,
   activePath: options.activePath ?? null,
   history: options.history ?? {},

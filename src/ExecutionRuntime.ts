@@ -13,11 +13,13 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Commit, Committed, OutboxEntry, WorkItem } from "./Commit.js"
 import * as Control from "./Control.js"
+import { AlreadyExists, AlreadyRegistered } from "./DefinitionError.js"
 import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
 import { ExecutionStore, type Stats } from "./ExecutionStore.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
+import * as registry from "./internal/processor/registry.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
@@ -33,23 +35,12 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
 import * as Telemetry from "./Telemetry.js"
 import * as TimerSweeper from "./TimerSweeper.js"
 
-/**
- * An execution of this id is stored already. Nothing was written.
- *
- * @since 0.1.0
- * @category errors
- */
-export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/ExecutionRuntime/AlreadyExists")(
-  "AlreadyExists",
-  { executionId: Schema.String }
-) {
+export {
   /** @since 0.1.0 */
-  override get message(): string {
-    return printable(
-      `execution ${JSON.stringify(this.executionId)} exists already: choose another id, or send it an event`
-    )
-  }
-}
+  AlreadyExists,
+  /** @since 0.1.0 */
+  AlreadyRegistered
+} from "./DefinitionError.js"
 
 /**
  * A transition failed with its own error, which is the `cause`. Nothing was written; the event is delivered again later.
@@ -157,6 +148,15 @@ export interface ExecutionRuntime {
   /** Puts an event into the outbox, where it is durable when this succeeds; gives its seq. Null is for an event without a target. */
   readonly send: (targetId: string | null, event: Event.Event) => Effect.Effect<number, StoreError>
 
+  /**
+   * Adds a definition to those that the runtime serves, until the scope closes; what waited for it goes on at once. The services that the
+   * transition needs are taken here. `Definition.toLayer` does this.
+   */
+  readonly register: <E, R>(
+    definitionId: string,
+    transition: Processor.Transition<Processor.TransitionFailure<E>, R>
+  ) => Effect.Effect<void, AlreadyRegistered, Scope.Scope | R>
+
   /** Takes an event through an execution at once, past the outbox. */
   readonly process: (
     executionId: string,
@@ -206,7 +206,8 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
   Context.GenericTag<ExecutionRuntime>("holdfast/ExecutionRuntime")
 
 /**
- * - `definitions`, `onFailure`, `conflictRetry`: see `Processor.Options`.
+ * - `onFailure`: what becomes of an execution whose transition fails, where its definition does not say; by default `"retry"`.
+ * - `conflictRetry`: see `Processor.Options`.
  * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: gets the events without a target, at least once, in order.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
@@ -224,9 +225,11 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  * @since 0.1.0
  * @category models
  */
-export interface Options<D, EC = never, RC = never, ED = never, RD = never>
-  extends Processor.Options<D>,
-    Omit<QueueWorker.Options, "shards"> {
+export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
+  extends Omit<QueueWorker.Options, "shards">,
+    Pick<Processor.Options<Processor.Definitions>, "conflictRetry"> {
+  readonly definitions?: undefined
+  readonly onFailure?: "retry" | "fail" | undefined
   readonly child?: SpawnRelay.MakeChild<EC, RC> | undefined
   readonly deliverExternal?:
     | ((entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>)
@@ -239,6 +242,20 @@ export interface Options<D, EC = never, RC = never, ED = never, RD = never>
   readonly stallAfter?: Duration.DurationInput | undefined
   readonly statsInterval?: Duration.DurationInput | undefined
 }
+
+/**
+ * The options of a runtime that is given definitions as transitions, beside those that `Definition.toLayer` registers.
+ *
+ * - `definitions`: the transitions, by the id of their definition.
+ * - `onFailure`: see `Processor.Options`. As a function it is for `definitions` alone.
+ * - the others: see {@link CommonOptions}.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options<D, EC = never, RC = never, ED = never, RD = never>
+  extends Processor.Options<D>,
+    Omit<CommonOptions<EC, RC, ED, RD>, "definitions" | "onFailure"> {}
 
 /**
  * Starts a runtime, which runs until the scope closes: then it takes no more work, finishes the steps that run, interrupts those that take
@@ -257,26 +274,40 @@ export function make<D extends Processor.Definitions, EC = never, RC = never, ED
   StoreRejected,
   ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD
 >
+export function make<EC = never, RC = never, ED = never, RD = never>(
+  options?: CommonOptions<EC, RC, ED, RD>
+): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | RC | RD>
 export function make<E, R, EC, RC, ED, RD>(
-  options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
+  options: AnyOptions<E, R, EC, RC, ED, RD> = {}
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
-  return Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
+  return start(options)
+}
+
+type AnyOptions<E, R, EC, RC, ED, RD> =
+  | Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
+  | CommonOptions<EC, RC, ED, RD>
+
+const start = <E, R, EC, RC, ED, RD>(
+  options: AnyOptions<E, R, EC, RC, ED, RD>
+): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
+  Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
     Effect.provideService(run(watched, options), ExecutionStore, watched.store)
   )
-}
 
 const run = <E, R, EC, RC, ED, RD>(
   watched: health.Watched,
-  options: Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
+  options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     const { store } = watched
-    const { leases = false, retention } = options
+    const { leases = false, onFailure, retention } = options
     const pollInterval = options.pollInterval ?? "1 second"
     const timerInterval = options.timerInterval ?? "5 seconds"
-    // The policy is for the failures as they are, before they are wrapped.
-    const transitions = withTypedFailures(policy.withPolicies(options.definitions, options.onFailure))
-    const { process } = yield* processor.make(transitions, options.conflictRetry)
+    const definitions: Registry = new Map()
+    // The policy is for the failures as they are.
+    const given = withTypedFailures(givenTransitions(options))
+    for (const [id, transition] of yield* processor.provided(given)) registry.add(definitions, id, transition)
+    const { process } = yield* processor.make(definitions, options.conflictRetry)
 
     const deliver = (
       entry: OutboxEntry,
@@ -316,6 +347,8 @@ const run = <E, R, EC, RC, ED, RD>(
     )
 
     const workers = { outbox, spawns, timers }
+    const each = (f: (worker: QueueWorker.QueueWorker) => Effect.Effect<void>) =>
+      Effect.forEach(Object.values(workers), f, { discard: true })
     const awaitFatal = [outbox, spawns, timers, telemetry, shards, retained]
       .flatMap((fiber) => (fiber === undefined ? [] : [fiber.awaitFatal]))
       .reduce((first, second) => Effect.raceFirst(first, second))
@@ -346,13 +379,18 @@ const run = <E, R, EC, RC, ED, RD>(
         Effect.flatMap(store.enqueue([{ targetId, event }]), ([seq]) =>
           seq === undefined ? noSeq() : Effect.succeed(seq)
         ),
+      register: register(
+        definitions,
+        onFailure === "fail" ? "fail" : "retry",
+        each((worker) => worker.retryWaiting)
+      ),
       process,
       idle: Effect.raceFirst(awaitFatal, awaitIdle),
       awaitFatal,
       health: healthNow,
       commits,
-      pause: Effect.forEach(Object.values(workers), (worker) => worker.pause, { discard: true }),
-      resume: Effect.forEach(Object.values(workers), (worker) => worker.resume, { discard: true }),
+      pause: each((worker) => worker.pause),
+      resume: each((worker) => worker.resume),
       control,
       deadLetters: {
         list: store.deadLetters.list,
@@ -368,23 +406,65 @@ const noSeq = (): StoreRejected =>
 const delivered: QueueWorker.Delivered = "Delivered"
 const acknowledged: QueueWorker.Delivered = "Acknowledged"
 
-/** The same transitions, whose own failures a caller can tell from those of the store. */
+/** What a caller of a processor can tell by itself: it is no failure of a transition's own. */
+const isProcessorFailure = Schema.is(
+  Schema.Union(
+    Processor.TransitionDied,
+    Processor.StepRejected,
+    Processor.StepInvalid,
+    Processor.ContextInvalid,
+    Processor.EventInvalid
+  )
+)
+
+/** The same transition, whose own failures a caller can tell from those of the store. */
+const withTypedFailure =
+  <E, R>(
+    definitionId: string,
+    transition: Processor.Transition<Processor.TransitionFailure<E>, R>
+  ): Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> =>
+  (execution, event) =>
+    Effect.mapError(transition(execution, event), (cause) =>
+      isProcessorFailure(cause)
+        ? cause
+        : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
+    )
+
+/** The transitions of the runtime's options, with their policy. */
+const givenTransitions = <E, R, EC, RC, ED, RD>(
+  options: AnyOptions<E, R, EC, RC, ED, RD>
+): { readonly [definitionId: string]: Processor.Transition<Processor.TransitionFailure<E>, R> } =>
+  options.definitions === undefined ? {} : policy.withPolicies<E, R, R>(options.definitions, options.onFailure)
+
+/** Transitions whose own failures a caller can tell from those of the store. */
 const withTypedFailures = <E, R>(definitions: {
   readonly [definitionId: string]: Processor.Transition<Processor.TransitionFailure<E>, R>
 }): { readonly [definitionId: string]: Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> } =>
   Object.fromEntries(
     Object.entries(definitions).map(([definitionId, transition]) => [
       definitionId,
-      (execution, event) =>
-        Effect.mapError(transition(execution, event), (cause) =>
-          cause instanceof Processor.TransitionDied ||
-          cause instanceof Processor.StepRejected ||
-          cause instanceof Processor.ContextInvalid
-            ? cause
-            : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
-        )
+      withTypedFailure(definitionId, transition)
     ])
   )
+
+type Registry = registry.Registry<Processor.TransitionFailure<TransitionFailed>>
+
+/** Registers transitions for as long as a scope is open. */
+const register =
+  (definitions: Registry, onFailure: "retry" | "fail", added: Effect.Effect<void>): ExecutionRuntime["register"] =>
+  <E, R>(definitionId: string, transition: Processor.Transition<Processor.TransitionFailure<E>, R>) =>
+    Effect.gen(function* () {
+      const provided = yield* processor.provided({
+        [definitionId]: withTypedFailure(definitionId, policy.withPolicy<E, R, never>(transition, onFailure))
+      })
+      yield* Effect.acquireRelease(
+        Effect.suspend(() => {
+          const isNew = Array.from(provided).every(([id, transition]) => registry.add(definitions, id, transition))
+          return isNew ? added : Effect.fail(new AlreadyRegistered({ definition: definitionId }))
+        }),
+        () => Effect.sync(() => definitions.delete(definitionId))
+      )
+    })
 
 /**
  * {@link make} as a layer.
@@ -392,10 +472,18 @@ const withTypedFailures = <E, R>(definitions: {
  * @since 0.1.0
  * @category layers
  */
-export const layer = <D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
-  options: Options<D, EC, RC, ED, RD>
-): Layer.Layer<
-  ExecutionRuntime,
-  StoreRejected,
-  ExecutionStore | Exclude<Processor.Definitions.Context<D> | RC | RD, Scope.Scope>
-> => Layer.scoped(ExecutionRuntime, make(options))
+export const layer: {
+  <D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
+    options: Options<D, EC, RC, ED, RD>
+  ): Layer.Layer<
+    ExecutionRuntime,
+    StoreRejected,
+    ExecutionStore | Exclude<Processor.Definitions.Context<D> | RC | RD, Scope.Scope>
+  >
+  <EC = never, RC = never, ED = never, RD = never>(
+    options?: CommonOptions<EC, RC, ED, RD>
+  ): Layer.Layer<ExecutionRuntime, StoreRejected, ExecutionStore | Exclude<RC | RD, Scope.Scope>>
+} = <E, R, EC, RC, ED, RD>(
+  options: AnyOptions<E, R, EC, RC, ED, RD> = {}
+): Layer.Layer<ExecutionRuntime, StoreRejected, ExecutionStore | Exclude<R | RC | RD, Scope.Scope>> =>
+  Layer.scoped(ExecutionRuntime, start(options))

@@ -186,7 +186,7 @@ export interface Pruned {
 /**
  * What a write of this process left to do: the commit, where it was one, and how much of each kind of work it added. `nextTimer` is the
  * earliest time that it armed a timer for, `nextDelayed` the earliest at which an event that it emitted is due; these are not among `emits`.
- * Both are in seconds since the epoch.
+ * Both are in seconds since the epoch. `purged` is the id of an execution that it removed.
  *
  * @since 0.1.0
  * @category models
@@ -198,6 +198,7 @@ export interface Notice {
   readonly nextTimer: Option.Option<number>
   readonly nextDelayed: Option.Option<number>
   readonly origin?: Origin | undefined
+  readonly purged?: string | undefined
 }
 
 /**
@@ -424,9 +425,19 @@ export interface ExecutionStore {
 
   /**
    * Tells the listener of each write that succeeded through this store, until the scope closes: what wakes the workers of this process
-   * at once. Writes of other processes are not told. The listener must be quick and must not throw.
+   * at once. Writes of other processes are not told. The listener must be quick and must not throw. With an `executionId` it is told of the
+   * commits and the purge of this execution alone.
    */
-  readonly listen: (listener: (notice: Notice) => void) => Effect.Effect<void, never, Scope.Scope>
+  readonly listen: (
+    listener: (notice: Notice) => void,
+    options?: { readonly executionId?: string | undefined }
+  ) => Effect.Effect<void, never, Scope.Scope>
+
+  /**
+   * Whether nobody but this store can write what is in it, as in a database in memory: then {@link listen} tells of every write, and nobody
+   * needs to look for those of others.
+   */
+  readonly exclusive: boolean
 }
 
 /**

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type { Committed, WorkItem } from "./Commit.js"
@@ -17,9 +17,11 @@ import type { JsonObject } from "./Json.js"
 import type {
   ContextInvalid,
   DefinitionNotFound,
+  EventInvalid,
   ExecutionNotFound,
   ExecutionSuspended,
   ProcessConflict,
+  StepInvalid,
   StepRejected,
   TransitionDied
 } from "./ProcessorError.js"
@@ -32,11 +34,15 @@ export {
   /** @since 0.1.0 */
   DefinitionNotFound,
   /** @since 0.1.0 */
+  EventInvalid,
+  /** @since 0.1.0 */
   ExecutionNotFound,
   /** @since 0.1.0 */
   ExecutionSuspended,
   /** @since 0.1.0 */
   ProcessConflict,
+  /** @since 0.1.0 */
+  StepInvalid,
   /** @since 0.1.0 */
   StepRejected,
   /** @since 0.1.0 */
@@ -101,13 +107,13 @@ export declare namespace Definitions {
 }
 
 /**
- * How a transition of own failures `E` can fail: with these, by dying, by returning a step of another execution, or with a context that is
- * not of its definition's type.
+ * How a transition of own failures `E` can fail: with these, by dying, by returning a step of another execution or one that does not
+ * encode, or with a context or an event that is not of its definition's type.
  *
  * @since 0.1.0
  * @category models
  */
-export type TransitionFailure<E> = E | StepRejected | TransitionDied | ContextInvalid
+export type TransitionFailure<E> = E | StepRejected | StepInvalid | TransitionDied | ContextInvalid | EventInvalid
 
 /**
  * What becomes of an execution whose transition failed.
@@ -210,8 +216,10 @@ export type ProcessError =
   | ExecutionSuspended
   | ProcessConflict
   | StepRejected
+  | StepInvalid
   | TransitionDied
   | ContextInvalid
+  | EventInvalid
   | StoreError
 
 /**
@@ -271,5 +279,8 @@ export function make<A, I extends object, E, R>(
         ContextOptions<A, I, R> & { readonly context: Schema.Schema<A, I, R> })
 ): Effect.Effect<Processor<E>, never, ExecutionStore | R> {
   const transitions = options.context === undefined ? options.definitions : typedContext.definitions(options)
-  return processor.make(policy.withPolicies<E, R, R>(transitions, options.onFailure), options.conflictRetry)
+  return Effect.flatMap(
+    processor.provided(policy.withPolicies<E, R, R>(transitions, options.onFailure)),
+    (transitions) => processor.make(transitions, options.conflictRetry)
+  )
 }

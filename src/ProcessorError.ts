@@ -118,6 +118,61 @@ export class TransitionDied extends Schema.TaggedError<TransitionDied>("holdfast
 }
 
 /**
+ * What is stored does not decode by the definition: the payload of an event, the context of the execution, or the result of a child that
+ * ended. Another version or another program wrote it. Trying again would not help, so a relay makes the event a dead letter at once.
+ *
+ * `subject` is what does not decode, `path` the place in it (empty: the whole of it), `problem` what is wrong there.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class EventInvalid extends Schema.TaggedError<EventInvalid>("holdfast/ProcessorError/EventInvalid")(
+  "EventInvalid",
+  {
+    executionId: Schema.String,
+    eventId: Schema.String,
+    definitionId: Schema.String,
+    subject: Schema.String,
+    path: Schema.String,
+    problem: Schema.String
+  }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const where = this.path === "" ? "" : ` at ${this.path}`
+    return printable(
+      `event ${JSON.stringify(this.eventId)} cannot take execution ${JSON.stringify(this.executionId)} on: the ${this.subject} does not decode by definition ${JSON.stringify(this.definitionId)}${where}: ${this.problem}`
+    )
+  }
+}
+
+/**
+ * What a step is to write does not encode by the definition: its result or error, the input of a child, or the payload of an event that it
+ * emits. Nothing was written.
+ *
+ * `subject` is what does not encode, `path` the place in it (empty: the whole of it), `problem` what is wrong there.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class StepInvalid extends Schema.TaggedError<StepInvalid>("holdfast/ProcessorError/StepInvalid")("StepInvalid", {
+  executionId: Schema.String,
+  eventId: Schema.String,
+  definitionId: Schema.String,
+  subject: Schema.String,
+  path: Schema.String,
+  problem: Schema.String
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const where = this.path === "" ? "" : ` at ${this.path}`
+    return printable(
+      `definition ${JSON.stringify(this.definitionId)} took execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)} to a step whose ${this.subject} does not encode${where}: ${this.problem}`
+    )
+  }
+}
+
+/**
  * The context of an execution is not what its definition's schema says: the stored one does not decode, or the one that a step left does
  * not encode. `path` is the place in the context (empty: the whole of it), `problem` what is wrong there. Nothing was written.
  *

@@ -87,6 +87,7 @@ export interface Health {
  *
  * - `pause`: takes no more work until `resume`, and leaves what waits in the store. What runs goes on: `awaitQuiet` waits for its end.
  * - `resume`: goes on at once.
+ * - `retryWaiting`: tries again at once what only waits, as for a suspended execution or a definition.
  * - `awaitQuiet`: waits until it sleeps with nothing in hand. What its store still holds then failed and is tried again later, is not due,
  *   or was written by another process since.
  * - `awaitFatal`: dies with the defect that ended the worker: a bug of this library, or of a store. It ends no other way: whatever the store
@@ -99,6 +100,7 @@ export interface QueueWorker {
   readonly health: Effect.Effect<Health>
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
+  readonly retryWaiting: Effect.Effect<void>
   readonly awaitQuiet: Effect.Effect<void>
   readonly awaitFatal: Effect.Effect<never>
 }

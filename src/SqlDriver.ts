@@ -61,12 +61,14 @@ export interface Call {
  * - `query` gives the rows as arrays of columns. It sees every transaction acknowledged before it began.
  * - `embedded` says that the database runs in this process: no answer is lost on its way, and writes that have no guard of their own need
  *   not leave a mark by which to recognise them.
+ * - `exclusive` says that nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
  *
  * @since 0.1.0
  * @category models
  */
 export interface SqlDriver {
   readonly embedded?: boolean | undefined
+  readonly exclusive?: boolean | undefined
   readonly transaction: (
     call: Call,
     statements: ReadonlyArray<Statement>

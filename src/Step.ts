@@ -62,7 +62,7 @@ export type Trace = { readonly [K in keyof TraceStep]?: TraceStep[K] | undefined
 /**
  * A step that is being built. It is a value: each function gives another one.
  *
- * - `execution`: as it is to be.
+ * - `execution`: as it is to be; `context`: its context.
  * - `event`: the event that the step consumes.
  * - `now`: when the step began, in seconds since the epoch. Every delay of the step counts from it.
  * - `commit`: what else is to be written.
@@ -72,6 +72,7 @@ export type Trace = { readonly [K in keyof TraceStep]?: TraceStep[K] | undefined
  */
 export interface Builder<out Context = JsonObject> extends Step<Context>, Pipeable {
   readonly [TypeId]: TypeId
+  readonly context: Context
   readonly event: Event
   readonly now: number
   readonly commit: Writes
@@ -99,8 +100,8 @@ export interface To<out Context = JsonObject> {
 export type NewEvent = Pick<Event, "kind"> & { readonly [K in keyof Event]?: Event[K] | undefined }
 
 /**
- * How an execution ends: the model's own verdict, and what a child carries home to its parent. The keys `child_id`, `outcome` and
- * `__deferred__` of a result have a meaning of their own and are left out.
+ * How an execution ends: the model's own verdict, and its result. The result is stored with the execution, and a child carries it home to
+ * its parent, except for the keys `child_id`, `outcome` and `__deferred__`, which have a meaning of their own there.
  *
  * @since 0.1.0
  * @category models

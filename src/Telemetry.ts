@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { type Backlog, ExecutionStore } from "./ExecutionStore.js"
+import { type Backlog, ExecutionStore, type Stats } from "./ExecutionStore.js"
 import * as storeMonitor from "./internal/supervision/storeMonitor.js"
 import * as supervised from "./internal/supervision/supervised.js"
 import * as log from "./internal/telemetry/log.js"
@@ -46,23 +46,39 @@ const outbox = gauges("Outbox")
 const spawns = gauges("Spawn")
 const timers = gauges("Timer")
 
+/** Sets the gauges, and gives what there was. */
+const measure = (store: ExecutionStore): Effect.Effect<Stats, StoreError> =>
+  Effect.gen(function* () {
+    const stats = yield* Effect.withTracerEnabled(store.stats, false)
+    const now = (yield* Clock.currentTimeMillis) / 1000
+    yield* outbox.count(stats.outbox.count, stats.outbox.failing)
+    yield* outbox.age(stats.outbox, now)
+    yield* spawns.count(stats.spawns.count, stats.spawns.failing)
+    yield* timers.count(stats.timers.due, stats.timers.failing)
+    yield* timers.age(stats.timers, now)
+    yield* Metric.set(Metrics.deadLettersHeld, stats.deadLetters.count)
+    return stats
+  })
+
 /**
  * Sets the gauges once.
  *
  * @since 0.1.0
  * @category accessors
  */
-export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.gen(function* () {
-  const store = yield* ExecutionStore
-  const stats = yield* Effect.withTracerEnabled(store.stats, false)
-  const now = (yield* Clock.currentTimeMillis) / 1000
-  yield* outbox.count(stats.outbox.count, stats.outbox.failing)
-  yield* outbox.age(stats.outbox, now)
-  yield* spawns.count(stats.spawns.count, stats.spawns.failing)
-  yield* timers.count(stats.timers.due, stats.timers.failing)
-  yield* timers.age(stats.timers, now)
-  yield* Metric.set(Metrics.deadLettersHeld, stats.deadLetters.count)
-})
+export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.asVoid(
+  Effect.flatMap(ExecutionStore, measure)
+)
+
+/** Waits as long as no gauge changes by itself and nothing is written; for a store to which nobody else writes. */
+const untilChange = ({ outbox, spawns, timers }: Stats, written: Effect.Latch): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    if (outbox.count > 0 || spawns.count > 0 || timers.due > 0) return Effect.void
+    return Option.match(timers.oldest, {
+      onNone: () => written.await,
+      onSome: (dueAt) => Effect.asVoid(Effect.timeoutOption(written.await, Math.max(0, dueAt * 1000 - now)))
+    })
+  })
 
 /**
  * How it is.
@@ -105,11 +121,15 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, never, Exe
     const store = yield* ExecutionStore
     const monitor = storeMonitor.make()
     let lastRun: Health["lastRun"] = Option.none()
-    const loop = storeMonitor.waitOut(monitor, Effect.provideService(sample, ExecutionStore, store)).pipe(
-      Effect.zipRight(Clock.currentTimeMillis),
-      Effect.map((now) => {
-        lastRun = Option.some(now / 1000)
-      }),
+    const written = yield* Effect.makeLatch(false)
+    if (store.exclusive) yield* store.listen(() => written.unsafeOpen())
+    const loop = Effect.zipRight(written.close, storeMonitor.waitOut(monitor, measure(store))).pipe(
+      Effect.tap(() =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          lastRun = Option.some(now / 1000)
+        })
+      ),
+      Effect.flatMap((stats) => (store.exclusive ? untilChange(stats, written) : Effect.void)),
       Effect.zipRight(Effect.sleep(options.interval ?? "15 seconds")),
       Effect.forever
     )

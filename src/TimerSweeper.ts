@@ -81,11 +81,17 @@ export const make = <E = never, R = never>(
     const millis = Math.max(1, Duration.toMillis(interval))
     const limit = worker.pageSize(options)
 
-    /** What comes before the horizon tells when to look next; what comes behind it, the next poll finds. */
+    /**
+     * What comes before the horizon tells when to look next; what comes behind it, the next poll finds. Where there are no polls, there is
+     * no horizon.
+     */
     const page = (after: Timer | undefined): Effect.Effect<Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
-        const timers = yield* store.dueTimers(now + millis / 1000, { after, limit })
+        const timers = yield* store.dueTimers(store.exclusive ? Number.MAX_SAFE_INTEGER : now + millis / 1000, {
+          after,
+          limit
+        })
         const due = timers.entries.filter((timer) => timer.fireAt <= now)
         const upcoming = timers.entries[due.length]
         const failures = new Map(

@@ -17,6 +17,14 @@ export * as DeadLetter from "./DeadLetter.js"
 /**
  * @since 0.1.0
  */
+export * as Definition from "./Definition.js"
+/**
+ * @since 0.1.0
+ */
+export * as DefinitionError from "./DefinitionError.js"
+/**
+ * @since 0.1.0
+ */
 export * as EncodedStore from "./EncodedStore.js"
 /**
  * @since 0.1.0

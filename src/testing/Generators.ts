@@ -226,6 +226,7 @@ export const execution: FastCheck.Arbitrary<Execution> = FastCheck.record({
   rootPath: text,
   status: FastCheck.constantFrom(...statuses),
   outcome: FastCheck.option(text),
+  result: FastCheck.option(FastCheck.oneof(jsonObject, text, FastCheck.array(whole, { maxLength: 3 }))),
   error: FastCheck.option(text),
   activePath: FastCheck.option(text),
   history: record(text),

@@ -53,6 +53,7 @@ describe("Execution", () => {
       rootPath: "",
       status: "PENDING",
       outcome: null,
+      result: null,
       error: null,
       activePath: null,
       history: {},

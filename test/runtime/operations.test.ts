@@ -193,6 +193,7 @@ Support.onEach("ExecutionRuntime.health", (make) => {
       const runtime = yield* runtimeOn(
         {
           ...store,
+          exclusive: false,
           pendingOutbox: (query) => Effect.suspend(() => (stalls ? Effect.never : store.pendingOutbox(query)))
         },
         { definitions: { recorder } }

@@ -80,7 +80,8 @@ export const onEach = (
 /** The same store to one whom its notices do not reach: every write seems to be of another process. */
 export const deaf = (store: ExecutionStore.ExecutionStore): ExecutionStore.ExecutionStore => ({
   ...store,
-  listen: () => Effect.void
+  listen: () => Effect.void,
+  exclusive: false
 })
 
 /** Runs an effect to its end while the clock goes on: stores on a file need turns of the event loop, and a lost race a pause. */

@@ -462,6 +462,7 @@ Support.onEach("OutboxRelay", (makeStore) => {
       const relay = yield* relayOn(
         {
           ...store,
+          exclusive: false,
           pendingOutbox: (query) =>
             Effect.map(store.pendingOutbox(query), (page) => ({
               ...page,

@@ -87,10 +87,23 @@ Support.onEach("TimerSweeper", (makeStore) => {
       const store = yield* makeStore
       const { counted, reads } = counting(store)
       yield* arm(store, "a", [["far", 1e9]])
-      const sweeper = yield* sweeperOn(counted, recording())
+      const sweeper = yield* sweeperOn({ ...counted, exclusive: false }, recording())
       yield* sweeper.awaitQuiet
       yield* TestClock.adjust("60 seconds")
       assert.strictEqual(reads.count, 13)
+    })
+  )
+
+  it.scoped("does not read a store again to which nobody else writes, until the timer is due", () =>
+    Effect.gen(function* () {
+      const store = yield* makeStore
+      const { counted, reads } = counting(store)
+      yield* arm(store, "a", [["far", 1e9]])
+      const sweeper = yield* sweeperOn(counted, recording())
+      yield* sweeper.awaitQuiet
+      assert.isTrue(store.exclusive)
+      yield* TestClock.adjust("1 day")
+      assert.strictEqual(reads.count, 1)
     })
   )
 

@@ -10,6 +10,12 @@ export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED",
 /** The key under which each commit attempt leaves its token in the row; it is no part of the model. */
 export const tokenKey = "commit_token"
 
+/**
+ * The key of what an execution ended with. The format has none for it, and its other readers pass over keys that they do not know; the
+ * name says whose it is, in case that the format gets one of its own.
+ */
+export const resultKey = "holdfast_result"
+
 const { boolean, finite, integer, object, optional, orNull, required, string } = reader
 
 const status = reader.literal(...statuses)
@@ -63,6 +69,7 @@ const keys = new Set([
   "updated_at",
   "finished_at",
   "expires_at",
+  resultKey,
   tokenKey
 ])
 
@@ -77,6 +84,8 @@ const priority: reader.Reader<number> = (u, path) => {
   if (n < 0 || n > 4) throw new reader.Invalid(path, `expected a priority of 0 to 4, found ${n}`)
   return n
 }
+
+const anything: reader.Reader<unknown> = (u) => u
 
 const strings = reader.record(string)
 const integers = reader.record(integer)
@@ -95,6 +104,7 @@ export const execution: reader.Codec<Execution> = {
       rootPath: optional(row, path, "root_path", string, ""),
       status: optional(row, path, "status", status, "PENDING"),
       outcome: orNull(row, path, "outcome", string),
+      result: orNull(row, path, resultKey, anything),
       error: orNull(row, path, "error", string),
       activePath: orNull(row, path, "active_path", string),
       history: optional(row, path, "history", strings, {}),
@@ -147,6 +157,7 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   finished_at: writer.orNull(execution.finishedAt, path, "finished_at", finite),
   expires_at: writer.orNull(execution.expiresAt, path, "expires_at", finite),
   ...reader.extra(execution.extra, keys, path),
+  [resultKey]: execution.result ?? undefined,
   [tokenKey]: token
 })
 

@@ -18,6 +18,7 @@ const redriven = (execution: Execution, { activePath, event }: RedriveOptions): 
     ...execution,
     status: "RUNNING",
     error: null,
+    result: null,
     ...(activePath === undefined ? undefined : { activePath, history: {} })
   },
   commit: event === undefined ? {} : { emits: [{ targetId: execution.id, event }] }

@@ -58,7 +58,7 @@ const openLocal = (options: Options, { filename }: address.Local): Opening =>
     const own = yield* local.make(connection)
     const transactions = filename === undefined ? own : yield* local.make(connection)
     return {
-      driver: { embedded: true, ...driver.make(localDatabase(own)) },
+      driver: { embedded: true, exclusive: filename === undefined, ...driver.make(localDatabase(own)) },
       client: yield* localClient.make(yield* Effect.runtime<never>(), own, transactions),
       replica: noReplica,
       place: filename ?? ":memory:"

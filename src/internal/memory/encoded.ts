@@ -16,6 +16,7 @@ import * as timers from "./timers.js"
  * It is written from what {@link Encoded} says and shares nothing with the SQL, which is held against it.
  */
 export const make = (tables: Tables, traceMax: number): Encoded => ({
+  exclusive: true,
   ...executions.make(tables),
   commit: (encoded) => Effect.sync(() => commit(tables, traceMax, encoded)),
   ...ledger.make(tables),

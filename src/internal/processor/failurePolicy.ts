@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
-import { StepRejected, TransitionDied } from "../../ProcessorError.js"
+import { EventInvalid, StepRejected, TransitionDied } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
@@ -67,7 +67,9 @@ export const withPolicy =
   (execution, event) => {
     const step = checked(execution, event, () => transition(execution, event))
     if (onFailure === "retry") return step
-    return Effect.catchAll(step, (error) => {
+    return Effect.catchAll(step, (error): Effect.Effect<Step, TransitionFailure<E>, RP> => {
+      // The execution is not to blame for what others wrote.
+      if (error instanceof EventInvalid) return Effect.fail(error)
       if (onFailure === "fail") return failed(execution, error)
       return checked(execution, event, () =>
         Effect.flatMap(settled(onFailure(error, execution, event)), (action) => {

@@ -57,15 +57,27 @@ const traced = (before: Execution, event: Event, after: Execution, trace: Trace,
     timestamp: trace.timestamp ?? now
   })
 
+/** The transitions with the services that they need, which are taken once. */
+export const provided = <E, R>(definitions: {
+  readonly [definitionId: string]: Transition<E, R>
+}): Effect.Effect<ReadonlyMap<string, Transition<E>>, never, R> =>
+  Effect.map(Effect.context<R>(), (context) => {
+    const provide = telemetryContext.provide(context)
+    return new Map(
+      Object.entries(definitions).map(([definitionId, transition]) => [
+        definitionId,
+        (execution, event) => provide(transition(execution, event))
+      ])
+    )
+  })
+
 /** A processor of transitions whose failures are settled. */
-export const make = <E, R>(
-  definitions: { readonly [definitionId: string]: Transition<TransitionFailure<E>, R> },
+export const make = <E>(
+  transitions: ReadonlyMap<string, Transition<TransitionFailure<E>>>,
   conflictRetry: Schedule.Schedule<unknown, StoreConflict> = defaultConflictRetry
-): Effect.Effect<Processor<E>, never, ExecutionStore | R> =>
+): Effect.Effect<Processor<E>, never, ExecutionStore> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const provide = telemetryContext.provide(yield* Effect.context<R>())
-    const transitions = new Map(Object.entries(definitions))
 
     const decide = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
       Effect.gen(function* () {
@@ -86,7 +98,7 @@ export const make = <E, R>(
         const transition = transitions.get(definitionId)
         if (transition === undefined) return yield* new DefinitionNotFound({ ...at, definitionId })
         const now = (yield* Clock.currentTimeMillis) / 1000
-        const step = settleCancel(yield* provide(transition(execution, event)), event, now)
+        const step = settleCancel(yield* transition(execution, event), event, now)
         return {
           _tag: "Decided" as const,
           execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },

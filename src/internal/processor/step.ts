@@ -11,6 +11,7 @@ import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
 import { event as eventCodec } from "../codec/event.js"
 import { describe } from "../util/errorText.js"
+import type { Problem } from "./parseProblem.js"
 
 export const TypeId: unique symbol = Symbol.for("holdfast/Step")
 
@@ -20,11 +21,28 @@ class StepBuilder<out Context> extends Pipeable.Class() implements Builder<Conte
     readonly execution: WithContext<Context>,
     readonly event: Event.Event,
     readonly now: number,
-    readonly commit: Writes
+    readonly commit: Writes,
+    /** What of the step does not encode, the first of it: the functions on steps have no other way to say so. */
+    readonly invalid?: Invalid
   ) {
     super()
   }
+  get context(): Context {
+    return this.execution.context
+  }
 }
+
+/** What of a step does not encode, and where in it. */
+export interface Invalid extends Problem {
+  readonly subject: string
+}
+
+export const invalidOf = (step: Step<unknown>): Invalid | undefined =>
+  step instanceof StepBuilder ? step.invalid : undefined
+
+/** The same builder, marked as one that cannot be committed. */
+export const invalidate = <Context>(self: Builder<Context>, invalid: Invalid): Builder<Context> =>
+  new StepBuilder(self.execution, self.event, self.now, self.commit, invalidOf(self) ?? invalid)
 
 export const isBuilder = (u: unknown): u is Builder<unknown> => Predicate.hasProperty(u, TypeId)
 
@@ -40,7 +58,13 @@ export const change = <Context>(
   execution: { readonly [K in keyof WithContext<Context>]?: WithContext<Context>[K] },
   commit?: Writes
 ): Builder<Context> =>
-  new StepBuilder({ ...self.execution, ...execution }, self.event, self.now, { ...self.commit, ...commit })
+  new StepBuilder(
+    { ...self.execution, ...execution },
+    self.event,
+    self.now,
+    { ...self.commit, ...commit },
+    invalidOf(self)
+  )
 
 /** The last active child of each composite state on the way from the root to a path, where the path lies below the root. */
 const history = (rootPath: string, path: string): { readonly [composite: string]: string } => {
@@ -144,20 +168,31 @@ const tell = <Context>(self: Builder<Context>, outcome: string | null, result: J
   return emit(change(self, { deferred: [] }), parentId, { kind: Event.WellKnownKind.Finished, data })
 }
 
-const endingOf = (ending: string | Ending = {}) => {
-  const { outcome = null, result = {} } = typeof ending === "string" ? { outcome: ending } : ending
-  return { outcome, result }
+/** How an execution ends, and what of its result a parent is told. */
+export interface End {
+  readonly status: "DONE" | "CANCELLED"
+  readonly outcome: string | null
+  readonly result: unknown
+  readonly carried: JsonObject
 }
 
-export const finish = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> => {
-  const { outcome, result } = endingOf(ending)
-  return tell(change(self, { status: "DONE", outcome }), outcome, result)
+export const end = <Context>(self: Builder<Context>, { carried, outcome, result, status }: End): Builder<Context> =>
+  tell(change(self, { status, outcome, result }), outcome ?? (status === "CANCELLED" ? "cancelled" : null), carried)
+
+const endAs = <Context>(
+  self: Builder<Context>,
+  status: End["status"],
+  ending: string | Ending = {}
+): Builder<Context> => {
+  const { outcome = null, result } = typeof ending === "string" ? { outcome: ending } : ending
+  return end(self, { status, outcome, result: result ?? null, carried: result ?? {} })
 }
 
-export const cancel = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> => {
-  const { outcome, result } = endingOf(ending)
-  return tell(change(self, { status: "CANCELLED", outcome }), outcome ?? "cancelled", result)
-}
+export const finish = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> =>
+  endAs(self, "DONE", ending)
+
+export const cancel = <Context>(self: Builder<Context>, ending?: string | Ending): Builder<Context> =>
+  endAs(self, "CANCELLED", ending)
 
 /**
  * A step that leaves its execution `CANCELLING` at its `Cancel` event has nothing to clean up: it is cancelled. Whoever does not know of
@@ -166,8 +201,30 @@ export const cancel = <Context>(self: Builder<Context>, ending?: string | Ending
 export const settleCancel = (step: Step, event: Event.Event, now: number): Step => {
   const { commit = {}, execution } = step
   if (event.kind !== Event.WellKnownKind.Cancel || execution.status !== "CANCELLING") return step
-  return cancel(new StepBuilder(execution, event, now, commit), { outcome: execution.outcome })
+  const { outcome, result } = execution
+  return end(new StepBuilder(execution, event, now, commit), { status: "CANCELLED", outcome, result, carried: {} })
 }
+
+/**
+ * A result as a parent gets it in the data of `Finished`. The format carries the keys of an object. What is none goes under the key
+ * `result`, and so does an object that could not be told from one of these, or whose keys have a meaning of their own there.
+ */
+export const carriedResult = (result: unknown): JsonObject => {
+  if (result === null || result === undefined) return {}
+  if (!isObject(result)) return { result }
+  const keys = Object.keys(result)
+  const clear = keys.length > 0 && !(keys.length === 1 && keys[0] === "result")
+  return clear && !keys.some((key) => reserved.has(key)) ? result : { result }
+}
+
+/** What {@link carriedResult} carried, null where that is nothing. */
+export const resultOfCarried = (carried: JsonObject): unknown => {
+  const keys = Object.keys(carried)
+  if (keys.length === 0) return null
+  return keys.length === 1 && keys[0] === "result" ? carried["result"] : carried
+}
+
+const isObject = (u: unknown): u is JsonObject => Predicate.isRecord(u) && !Array.isArray(u)
 
 export const fail = <Context>(self: Builder<Context>, error: unknown): Builder<Context> =>
   change(self, { status: "FAILED", error: describe(error) })

@@ -1,30 +1,24 @@
 import * as Effect from "effect/Effect"
-import * as ParseResult from "effect/ParseResult"
+import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import { JsonObject } from "../../Json.js"
 import type { PlainTransition, Transition, TransitionFailure, TypedTransition } from "../../Processor.js"
 import { ContextInvalid } from "../../ProcessorError.js"
-import { at } from "../codec/stringify.js"
 import { withPolicy } from "./failurePolicy.js"
-
-const pathOf = (keys: ReadonlyArray<PropertyKey>): string =>
-  keys.reduce<string>((path, key) => at(path, typeof key === "number" ? key : String(key)), "")
+import { problemOf } from "./parseProblem.js"
 
 const invalid =
   (execution: Execution, event: Event, operation: ContextInvalid["operation"]) =>
-  (error: ParseResult.ParseError): ContextInvalid => {
-    const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
-    return new ContextInvalid({
+  (error: ParseResult.ParseError): ContextInvalid =>
+    new ContextInvalid({
       executionId: execution.id,
       eventId: event.id,
       definitionId: execution.definitionId,
       operation,
-      path: pathOf(issue?.path ?? []),
-      problem: issue?.message ?? error.message
+      ...problemOf(error)
     })
-  }
 
 const asJson = Schema.decodeUnknown(JsonObject)
 

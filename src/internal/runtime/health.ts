@@ -165,19 +165,30 @@ const storeProblems = (counted: Counted): ReadonlyArray<string> =>
 type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
 
 const stalledOf = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
+  const { store } = options.watched
   const after = Duration.toSeconds(options.stallAfter)
   const relays = Duration.toSeconds(options.relayInterval) + after
   const timers = Duration.toSeconds(options.timerInterval) + after
   return [
-    ...stalled("outbox", healths.outbox, now, relays),
-    ...stalled("spawns", healths.spawns, now, relays),
-    ...stalled("timers", healths.timers, now, timers)
+    ...stalled(store, "outbox", healths.outbox, now, relays),
+    ...stalled(store, "spawns", healths.spawns, now, relays),
+    ...stalled(store, "timers", healths.timers, now, timers)
   ]
 }
 
+/** Whether the worker has nothing to do and nothing to look for: nobody else writes to the store. */
+const isAsleep = (store: ExecutionStore, { backlog, lastRun }: QueueWorker.Health): boolean =>
+  store.exclusive && backlog === 0 && Option.isSome(lastRun)
+
 /** What keeps a worker from being ready, beside what it waits out. */
-const stalled = (name: string, health: QueueWorker.Health, now: number, limit: number): ReadonlyArray<string> => {
-  if (health.paused || Option.isSome(health.outage)) return []
+const stalled = (
+  store: ExecutionStore,
+  name: string,
+  health: QueueWorker.Health,
+  now: number,
+  limit: number
+): ReadonlyArray<string> => {
+  if (health.paused || Option.isSome(health.outage) || isAsleep(store, health)) return []
   if (Option.isNone(health.lastRun)) return [`${name}: has not read the store yet`]
   const since = now - health.lastRun.value
   if (since <= limit) return []

@@ -22,6 +22,7 @@ import * as stats from "./stats.js"
 import * as timers from "./timers.js"
 
 const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
+  exclusive: database.driver.exclusive,
   ...executions.make(database),
   commit: commit.make(database, traceMax),
   ...ledger.make(database),

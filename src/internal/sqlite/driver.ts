@@ -45,6 +45,7 @@ export const make = ({
     const connection = yield* sqliteConnection.open(yield* load(driver), filename)
     const single: LazyDriver = {
       embedded: true,
+      exclusive: filename === memory,
       transaction: (call, statements) =>
         patiently(
           call,

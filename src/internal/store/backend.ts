@@ -2,10 +2,11 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { Encoded, Failed } from "../../EncodedStore.js"
-import type { Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { ExecutionStore, Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { StoreError, StoreRejected } from "../../StoreError.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
@@ -88,3 +89,54 @@ export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
     const next = found.length > limit ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
     return { entries, corrupt, failures: failuresOf(page, work), next }
   })
+
+type Listener = (notice: Notice) => void
+
+/** Whom a store tells of its writes: those who listen to all of them, and those who listen to one execution, by its id. */
+export interface Listeners {
+  readonly all: Set<Listener>
+  readonly byExecution: Map<string, Set<Listener>>
+}
+
+export const makeListeners = (): Listeners => ({ all: new Set(), byExecution: new Map() })
+
+const executionOf = ({ committed, purged }: Notice): string | undefined =>
+  Option.isSome(committed) ? committed.value.execution.id : purged
+
+export const notifying =
+  ({ all, byExecution }: Listeners) =>
+  (notice: Notice): void => {
+    for (const listener of all) listener(notice)
+    if (byExecution.size === 0) return
+    const executionId = executionOf(notice)
+    const listeners = executionId === undefined ? undefined : byExecution.get(executionId)
+    if (listeners !== undefined) for (const listener of listeners) listener(notice)
+  }
+
+const add = ({ all, byExecution }: Listeners, listener: Listener, executionId: string | undefined): void => {
+  if (executionId === undefined) {
+    all.add(listener)
+    return
+  }
+  const listeners = byExecution.get(executionId)
+  if (listeners === undefined) byExecution.set(executionId, new Set([listener]))
+  else listeners.add(listener)
+}
+
+const remove = ({ all, byExecution }: Listeners, listener: Listener, executionId: string | undefined): void => {
+  if (executionId === undefined) {
+    all.delete(listener)
+    return
+  }
+  const listeners = byExecution.get(executionId)
+  listeners?.delete(listener)
+  if (listeners?.size === 0) byExecution.delete(executionId)
+}
+
+export const listen =
+  (listeners: Listeners): ExecutionStore["listen"] =>
+  (listener, { executionId } = {}): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.acquireRelease(
+      Effect.sync(() => add(listeners, listener, executionId)),
+      () => Effect.sync(() => remove(listeners, listener, executionId))
+    )

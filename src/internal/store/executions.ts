@@ -13,7 +13,7 @@ import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkIds, checkWhole, defaultPage, maxPage } from "./backend.js"
+import { type Backend, checkIds, checkWhole, defaultPage, maxPage, quiet } from "./backend.js"
 
 const decodeExecution = (
   operation: string,
@@ -96,7 +96,7 @@ export const make = (
   ExecutionStore,
   "load" | "loadForEvent" | "listExecutions" | "appendTrace" | "readTrace" | "purge" | "idsWithPrefix"
 > => {
-  const { checks, encoded } = backend
+  const { checks, encoded, notify } = backend
 
   return {
     load: (id) =>
@@ -144,7 +144,9 @@ export const make = (
         const call = { operation: "purge", executionId: id }
         yield* checkIds(backend, call, { id })
         yield* checkWhole(call, "expectedVersion", expectedVersion, 0)
-        return yield* encoded.purge(id, expectedVersion)
+        const purged = yield* encoded.purge(id, expectedVersion)
+        if (purged) notify({ ...quiet, purged: id })
+        return purged
       }),
 
     idsWithPrefix: (prefix) =>

@@ -139,6 +139,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       renew: measured("renewLeases", store.leases.renew),
       leave: measured("leaveLeases", store.leases.leave)
     },
-    listen: store.listen
+    listen: store.listen,
+    exclusive: store.exclusive
   }
 }

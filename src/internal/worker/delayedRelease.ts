@@ -70,7 +70,7 @@ const run = (state: State): Effect.Effect<unknown> =>
     if (state.paused) return yield* state.wakeup.park
     const dueAt = yield* releaseDue(state)
     const now = yield* Clock.currentTimeMillis
-    return yield* state.wakeup.sleep(Math.min(dueAt, now + state.options.interval))
+    return yield* state.wakeup.sleep(state.store.exclusive ? dueAt : Math.min(dueAt, now + state.options.interval))
   })
 
 /** Releases what is due; gives when there will be more, in milliseconds since the epoch. */
@@ -105,6 +105,7 @@ export const joined = (worker: QueueWorker, releaser: Releaser): QueueWorker => 
   })),
   pause: Effect.zipRight(worker.pause, releaser.pause),
   resume: Effect.zipRight(worker.resume, releaser.resume),
+  retryWaiting: worker.retryWaiting,
   awaitQuiet: Effect.zipRight(releaser.awaitQuiet, worker.awaitQuiet),
   awaitFatal: Effect.raceFirst(worker.awaitFatal, releaser.awaitFatal)
 })

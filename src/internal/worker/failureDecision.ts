@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { Reason } from "../../DeadLetter.js"
-import { ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
+import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
 import { isOutage } from "../supervision/storeMonitor.js"
@@ -36,13 +36,21 @@ export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision
 export const isNotFound = (error: unknown, lane: string | null): boolean =>
   error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
 
+/** Whether this says that the work can only wait: for an execution to be resumed, or for its definition to be registered. */
+const isWaiting = (error: unknown): boolean =>
+  error instanceof Postponed || error instanceof ExecutionSuspended || error instanceof DefinitionNotFound
+
 /** What is to become of work of this lane; `notFound` is for work whose target does not exist. */
 export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Decision): Decision => {
   const error = Option.getOrUndefined(Cause.failureOption(cause))
-  if (error instanceof Refused || (error instanceof StoreRejected && error.reason === "invalid-input")) {
+  if (
+    error instanceof EventInvalid ||
+    error instanceof Refused ||
+    (error instanceof StoreRejected && error.reason === "invalid-input")
+  ) {
     return { _tag: "Bury", reason: "rejected" }
   }
   if (isOutage(error)) return outage
-  if (error instanceof Postponed || error instanceof ExecutionSuspended) return wait
+  if (isWaiting(error)) return wait
   return isNotFound(error, lane) ? notFound : retry
 }

@@ -113,6 +113,14 @@ export const release = <A>(table: LaneTable<A>, executionId: string): boolean =>
   return released
 }
 
+/** Whatever waits goes on at once; false where nothing does. */
+export const releaseAll = <A>(table: LaneTable<A>): boolean => {
+  let released = false
+  for (const lane of table.lanes.values()) released = lane_.release(lane) || released
+  table.waiting.clear()
+  return released
+}
+
 /** No row begins to run any more, and what waits for a place goes back to the store. */
 export const pause = <A>(table: LaneTable<A>): void => {
   if (table.mode === "open") table.mode = "paused"

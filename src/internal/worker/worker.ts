@@ -90,15 +90,16 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       most: options.mostLanes ?? defaultMostLanes,
       owns: settings.shards?.owns ?? (() => true)
     })
+    const store = yield* ExecutionStore
     const worker: Worker<A> = {
       options,
-      store: yield* ExecutionStore,
+      store,
       monitor: storeMonitor.make(),
       progress: { lastRun: Option.none(), deadLetters: 0 },
       cursor: reader.makeCursor(),
       table,
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
-      polling: pollInterval.make(options.polling),
+      polling: store.exclusive ? pollInterval.once() : pollInterval.make(options.polling),
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
       yielding: yieldEvery.make()
     }
@@ -119,6 +120,11 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
         worker.cursor.hurry = true
         worker.wakeup.request(beginning)
         worker.wakeup.wake()
+      }),
+      retryWaiting: Effect.sync(() => {
+        if (!laneTable.releaseAll(table)) return
+        worker.cursor.hurry = true
+        worker.wakeup.request(beginning)
       }),
       awaitQuiet: worker.wakeup.quiet,
       awaitFatal

@@ -1,0 +1,60 @@
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Class as PipeableClass } from "effect/Pipeable"
+import type { Any, ImplementationOptions, Schemas } from "../../Definition.js"
+import { ExecutionRuntime } from "../../ExecutionRuntime.js"
+import * as client from "./client.js"
+import * as contracts from "./contract.js"
+import * as steps from "./steps.js"
+import * as transition from "./transition.js"
+
+export const TypeId: unique symbol = Symbol.for("holdfast/Definition")
+
+export interface Options extends contracts.Options {
+  readonly children?: { readonly [key: string]: Any } | undefined
+}
+
+/** What every definition is; its client and its functions on steps are assigned to it. */
+class Base extends PipeableClass() implements Any {
+  readonly [TypeId]: typeof TypeId = TypeId
+  readonly name: string
+  readonly schemas: Schemas
+  constructor(readonly contract: contracts.Contract) {
+    super()
+    this.name = contract.name
+    this.schemas = contract.schemas
+  }
+}
+
+const contractOf = (definition: Any): contracts.Contract => {
+  if (definition instanceof Base) return definition.contract
+  throw new Error(`${String(definition.name)} was not made by Definition.make`)
+}
+
+const implementation = (contract: contracts.Contract) => {
+  const toTransition = <E, R, RP>(handlers: unknown, options?: ImplementationOptions<E, RP>) =>
+    transition.make(contract, transition.toRun<E, R>(contract, handlers), options)
+
+  const toLayer = <E, R, RP, EX, RX>(
+    handlers: Effect.Effect<unknown, EX, RX> | object,
+    options?: ImplementationOptions<E, RP>
+  ) =>
+    Layer.scopedDiscard(
+      Effect.gen(function* () {
+        const runtime = yield* ExecutionRuntime
+        const built = Effect.isEffect(handlers) ? yield* handlers : handlers
+        yield* runtime.register(contract.name, toTransition<E, R, RP>(built, options))
+      })
+    )
+
+  return { of: <H>(handlers: H): H => handlers, toTransition, toLayer }
+}
+
+export const make = (name: string, { children = {}, ...options }: Options): Any => {
+  const contract = contracts.make(
+    name,
+    options,
+    new Map(Object.entries(children).map(([key, child]) => [key, contractOf(child)]))
+  )
+  return Object.assign(new Base(contract), client.make(contract), steps.make(contract), implementation(contract))
+}

@@ -1,0 +1,41 @@
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { Instance, Spec } from "../../Definition.js"
+import { StoredInvalid } from "../../DefinitionError.js"
+import type { Execution } from "../../Execution.js"
+import type { Codec, Contract } from "./contract.js"
+
+const part = (
+  { name }: Contract,
+  execution: Execution,
+  part: StoredInvalid["part"],
+  codec: Codec<unknown>,
+  stored: unknown
+): Either.Either<unknown, StoredInvalid> =>
+  Either.mapLeft(
+    codec.decode(stored),
+    (problem) => new StoredInvalid({ executionId: execution.id, definition: name, part, ...problem })
+  )
+
+/** The result of an execution that is `DONE`. */
+export const resultOf = (contract: Contract, execution: Execution): Either.Either<unknown, StoredInvalid> =>
+  part(contract, execution, "result", contract.result, execution.result)
+
+/** The error of the definition's own that an execution failed with, none where it failed with any other. */
+export const failureOf = (
+  contract: Contract,
+  execution: Execution
+): Either.Either<Option.Option<unknown>, StoredInvalid> =>
+  execution.status === "FAILED" && execution.result !== null && contract.schemas.error !== undefined
+    ? Either.map(part(contract, execution, "error", contract.error, execution.result), Option.some)
+    : Either.right(Option.none())
+
+/** An execution, decoded. */
+export const decode = (contract: Contract, execution: Execution): Either.Either<Instance<Spec>, StoredInvalid> =>
+  Either.gen(function* () {
+    const { activePath, error, id, outcome, status, version } = execution
+    const context = yield* part(contract, execution, "context", contract.context, execution.context)
+    const failure = yield* failureOf(contract, execution)
+    const result = status === "DONE" ? Option.some(yield* resultOf(contract, execution)) : Option.none()
+    return { id, version, status, activePath, context, outcome, result, failure, error, execution }
+  })

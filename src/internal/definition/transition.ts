@@ -1,0 +1,125 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
+import type { ImplementationOptions } from "../../Definition.js"
+import type { Event } from "../../Event.js"
+import type { Execution } from "../../Execution.js"
+import type { Transition, TransitionFailure } from "../../Processor.js"
+import { ContextInvalid, EventInvalid, StepInvalid } from "../../ProcessorError.js"
+import * as Step from "../../Step.js"
+import { withPolicy } from "../processor/failurePolicy.js"
+import { invalidOf } from "../processor/step.js"
+import type { Contract } from "./contract.js"
+import { arrive, type Incoming } from "./incoming.js"
+
+type Builder = Step.Builder<unknown>
+type Result<E, R> = Step.Step<unknown> | Effect.Effect<Step.Step<unknown>, E, R>
+type AnyHandler<E, R> = (step: Builder, argument: unknown) => Result<E, R>
+
+/** What a definition does with what comes to it. */
+export type Run<E, R> = (step: Builder, incoming: Incoming) => Result<E, R>
+
+const isHandler = <E, R>(u: unknown): u is AnyHandler<E, R> => typeof u === "function"
+
+const member = (u: unknown, key: string): unknown =>
+  Predicate.isRecord(u) && Object.hasOwn(u, key) ? u[key] : undefined
+
+/** The handlers that are not there. The compiler finds them first, where there is one. */
+const missing = ({ children, events, timers }: Contract, handlers: unknown): ReadonlyArray<string> => {
+  const absentOf = (group: unknown, keys: Iterable<string>, prefix: string) =>
+    Array.from(keys)
+      .filter((key) => !isHandler(member(group, key)))
+      .map((key) => `${prefix}${key}`)
+  return [
+    ...absentOf(handlers, ["Start", ...events.keys()], ""),
+    ...absentOf(member(handlers, "timers"), timers, "timers."),
+    ...absentOf(member(handlers, "children"), children.keys(), "children.")
+  ]
+}
+
+const call = <E, R>(handler: unknown, step: Builder, argument?: unknown): Result<E, R> =>
+  isHandler<E, R>(handler) ? handler(step, argument) : step
+
+const ofHandlers =
+  <E, R>(handlers: unknown): Run<E, R> =>
+  (step, incoming) => {
+    switch (incoming._tag) {
+      case "Start":
+        return call(member(handlers, "Start"), step)
+      case "Cancel":
+        return call(member(handlers, "Cancel"), step, incoming.reason)
+      case "Event":
+        return call(member(handlers, incoming.kind), step, incoming.payload)
+      case "Timeout":
+        return call(member(member(handlers, "timers"), incoming.timer.path), step, incoming.timer)
+      case "Finished":
+        return call(member(member(handlers, "children"), incoming.key), step, incoming.children)
+    }
+  }
+
+const ofHandler =
+  <E, R>(handler: AnyHandler<E, R>): Run<E, R> =>
+  (step, incoming) =>
+    handler(step, incoming._tag === "Event" ? { _tag: incoming.kind, payload: incoming.payload } : incoming)
+
+/** The handlers of a definition as one function. */
+export const toRun = <E, R>(contract: Contract, handlers: unknown): Run<E, R> => {
+  if (isHandler<E, R>(handlers)) return ofHandler(handlers)
+  const absent = missing(contract, handlers)
+  if (absent.length === 0) return ofHandlers(handlers)
+  throw new Error(`definition ${contract.name}: there is no handler for ${absent.join(", ")}`)
+}
+
+const whereOf = (execution: Execution, event: Event) => ({
+  executionId: execution.id,
+  eventId: event.id,
+  definitionId: execution.definitionId
+})
+
+/** The step as it is stored: its context encoded. What did not encode on the way is what it fails with. */
+const toStored = (
+  { context: codec }: Contract,
+  before: Execution,
+  decoded: unknown,
+  event: Event,
+  step: Step.Step<unknown>
+): Either.Either<Step.Step, StepInvalid | ContextInvalid> => {
+  const where = whereOf(before, event)
+  const invalid = invalidOf(step)
+  if (invalid !== undefined) return Either.left(new StepInvalid({ ...where, ...invalid }))
+  // A context that no handler touched is written back as it was read.
+  const context =
+    step.execution.context === decoded ? Either.right(before.context) : codec.encode(step.execution.context)
+  return Either.mapBoth(context, {
+    onLeft: (problem) => new ContextInvalid({ ...where, operation: "encode", ...problem }),
+    onRight: (context) => {
+      const execution = { ...step.execution, context }
+      return step.commit === undefined ? { execution } : { execution, commit: step.commit }
+    }
+  })
+}
+
+const decoded = (contract: Contract, execution: Execution, event: Event) =>
+  Either.mapLeft(
+    contract.context.decode(execution.context),
+    (problem) => new EventInvalid({ ...whereOf(execution, event), subject: "context", ...problem })
+  )
+
+const typed =
+  <E, R>(contract: Contract, run: Run<E, R>): Transition<TransitionFailure<E>, R> =>
+  (execution, event) =>
+    Effect.gen(function* () {
+      const context = yield* decoded(contract, execution, event)
+      const begun = yield* Step.make({ ...execution, context }, event)
+      const { incoming, step } = yield* arrive(contract, begun)
+      const result = incoming === undefined ? step : run(step, incoming)
+      const done = Effect.isEffect(result) ? yield* result : result
+      return yield* toStored(contract, execution, context, event, done)
+    })
+
+/** The transition of a definition that is implemented so. */
+export const make = <E, R, RP>(
+  contract: Contract,
+  run: Run<E, R>,
+  { onFailure = "retry" }: ImplementationOptions<E, RP> = {}
+): Transition<TransitionFailure<E>, R | RP> => withPolicy(typed(contract, run), onFailure)

@@ -7,12 +7,14 @@ import * as Schema from "effect/Schema"
 import * as codec from "./internal/codec/event.js"
 import { pythonFloat } from "./internal/codec/number.js"
 import { schemaFromCodec } from "./internal/codec/reader.js"
+import * as eventIds from "./internal/util/eventIds.js"
 import { JsonObject } from "./Json.js"
 
 /**
  * An event. Receivers tell a repeated delivery by its `id`.
  *
- * - `id`: unique per receiver, not empty; an event that is sent again must carry the same id.
+ * - `id`: unique per receiver, not empty; an event that is sent again must carry the same id. Ids from outside need a namespace, see
+ *   {@link externalId}.
  * - `kind`: what happened; see {@link WellKnownKind} for those with a meaning of their own.
  * - `createdTime`, `receivedTime`: ISO 8601 texts as stored (`2026-09-21T10:00:00.123456Z`), or null. They stay texts because a
  *   `Date` would lose their microseconds. A day that is in no calendar, the year 0, the hour 24, a leap second and a zone of 24 hours or more
@@ -92,13 +94,39 @@ export const make = (options: {
 })
 
 /**
+ * An id for an event from outside, such as a webhook's: one that an engine never makes, and that no other namespace has. A receiver skips an id that
+ * it has consumed, so whoever may choose an id freely could take that of another's event, or of a timer.
+ *
+ * The namespace names whoever gave the id, as far as it vouches for its ids; what two of them call alike stays apart.
+ *
+ * @example
+ * import { Event } from "holdfast"
+ *
+ * const paid = (delivery: { readonly id: string; readonly amount: number }) =>
+ *   Event.make({ id: Event.externalId("stripe", delivery.id), kind: "Paid", data: { amount: delivery.amount } })
+ *
+ * @since 0.1.0
+ * @category ids
+ */
+export const externalId: (namespace: string, id: string) => string = eventIds.external
+
+/**
+ * Whether an id begins as those do that an engine makes for its own events: `start:`, `timeout:`, `emit:`, `finished:` and `cancel:`. An event
+ * from outside may not have one.
+ *
+ * @since 0.1.0
+ * @category ids
+ */
+export const isReservedId = (id: string): boolean => eventIds.purposeOf(id) !== undefined
+
+/**
  * The event that begins an execution, with the stable id `start:<execution>`.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const start = (executionId: string, data?: JsonObject): Event =>
-  make({ id: `start:${executionId}`, kind: WellKnownKind.Start, data })
+  make({ id: eventIds.derived("start", executionId), kind: WellKnownKind.Start, data })
 
 /**
  * The id of the event that a timer fires: `timeout:<execution>:<path>:<fire_at>`, the number as Python prints a float, so that two
@@ -110,7 +138,7 @@ export const start = (executionId: string, data?: JsonObject): Event =>
  * @category constructors
  */
 export const timeoutId = (executionId: string, path: string, fireAt: number): string =>
-  `timeout:${executionId}:${path}:${pythonFloat(fireAt)}`
+  eventIds.derived("timeout", executionId, path, pythonFloat(fireAt))
 
 /**
  * The event that a due timer fires, with the stable id of {@link timeoutId} and the data `{ path, fire_at }`.

@@ -16,13 +16,15 @@ import * as Control from "./Control.js"
 import { AlreadyExists, AlreadyRegistered } from "./DefinitionError.js"
 import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
-import { ExecutionStore, type Stats } from "./ExecutionStore.js"
+import { type EnqueueOptions, ExecutionStore, type Stats } from "./ExecutionStore.js"
+import * as validate from "./internal/codec/validate.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
 import * as registry from "./internal/processor/registry.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
+import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
@@ -145,8 +147,15 @@ export interface ExecutionRuntime {
   /** Stores a new execution and a `Start` event to it, with this data, in one commit. */
   readonly start: (execution: Execution, data?: JsonObject) => Effect.Effect<Committed, AlreadyExists | StoreError>
 
-  /** Puts an event into the outbox, where it is durable when this succeeds; gives its seq. Null is for an event without a target. */
-  readonly send: (targetId: string | null, event: Event.Event) => Effect.Effect<number, StoreError>
+  /**
+   * Puts an event into the outbox, where it is durable when this succeeds; gives its seq. Null is for an event without a target. Fails with
+   * `StoreRejected` where its id is one of those that engines make, unless the options say otherwise: see `Event.externalId`.
+   */
+  readonly send: (
+    targetId: string | null,
+    event: Event.Event,
+    options?: EnqueueOptions
+  ) => Effect.Effect<number, StoreError>
 
   /**
    * Adds a definition to those that the runtime serves, until the scope closes; what waited for it goes on at once. The services that the
@@ -157,11 +166,14 @@ export interface ExecutionRuntime {
     transition: Processor.Transition<Processor.TransitionFailure<E>, R>
   ) => Effect.Effect<void, AlreadyRegistered, Scope.Scope | R>
 
-  /** Takes an event through an execution at once, past the outbox. */
+  /**
+   * Takes an event through an execution at once, past the outbox. Ids that engines make are refused as by `send`, save the execution's own `Start`
+   * (`Event.start`), and work that is acknowledged (`ack`).
+   */
   readonly process: (
     executionId: string,
     event: Event.Event,
-    options?: { readonly ack?: WorkItem | undefined }
+    options?: EnqueueOptions & { readonly ack?: WorkItem | undefined }
   ) => Effect.Effect<Processor.Processed, TransitionFailed | Processor.ProcessError>
 
   /**
@@ -375,8 +387,8 @@ const run = <E, R, EC, RC, ED, RD>(
       create,
       start: (execution, data) =>
         create(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id, data) }] }),
-      send: (targetId, event) =>
-        Effect.flatMap(store.enqueue([{ targetId, event }]), ([seq]) =>
+      send: (targetId, event, options) =>
+        Effect.flatMap(store.enqueue([{ targetId, event }], options), ([seq]) =>
           seq === undefined ? noSeq() : Effect.succeed(seq)
         ),
       register: register(
@@ -384,7 +396,8 @@ const run = <E, R, EC, RC, ED, RD>(
         onFailure === "fail" ? "fail" : "retry",
         each((worker) => worker.retryWaiting)
       ),
-      process,
+      process: (executionId, event, options) =>
+        Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options)),
       idle: Effect.raceFirst(awaitFatal, awaitIdle),
       awaitFatal,
       health: healthNow,
@@ -399,6 +412,19 @@ const run = <E, R, EC, RC, ED, RD>(
       }
     }
   })
+
+type ProcessOptions = Parameters<ExecutionRuntime["process"]>[2]
+
+const refuseReserved = (
+  executionId: string,
+  event: Event.Event,
+  options: ProcessOptions
+): Effect.Effect<void, StoreRejected> => {
+  if (options?.reservedIds === "accept" || options?.ack !== undefined) return Effect.void
+  const { id, kind } = Event.start(executionId)
+  if (event.id === id && event.kind === kind) return Effect.void
+  return validate.refuse({ operation: "process", executionId }, "event.id", eventIds.reserved(event.id))
+}
 
 const noSeq = (): StoreRejected =>
   new StoreRejected({ operation: "enqueue", reason: "sql", detail: "the backend gave the event no seq" })

@@ -63,6 +63,20 @@ export interface PendingQuery {
 }
 
 /**
+ * What is taken from outside.
+ *
+ * - `reservedIds`: what becomes of an event whose id begins as those do that engines make for their own events (`Event.isReservedId`). By default it
+ *   is refused: whoever sends such an id first makes a timer, or another's event, a repetition that is skipped. A bridge that carries on what
+ *   an engine has emitted accepts it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface EnqueueOptions {
+  readonly reservedIds?: "refuse" | "accept" | undefined
+}
+
+/**
  * One page of a numbered table, by seq. `corrupt` reports the rows of this page that do not decode, under their seq as `key` and as `work`;
  * `failures` are what was recorded of the rows of this page that failed before; `next` is the `after` of the next page, none at the end.
  *
@@ -357,8 +371,14 @@ export interface ExecutionStore {
   /** One page of the executions, in the order of the ids' UTF-8 bytes. */
   readonly listExecutions: (query?: ListQuery) => Effect.Effect<ExecutionPage, StoreError>
 
-  /** Puts events into the outbox outside of any commit; gives their seqs, in order. Those with `dueAt` have none yet. */
-  readonly enqueue: (emits: ReadonlyArray<Emit>) => Effect.Effect<ReadonlyArray<number>, StoreError>
+  /**
+   * Puts events into the outbox outside of any commit; gives their seqs, in order. Those with `dueAt` have none yet. Fails with `StoreRejected`
+   * where an id is one of those that engines make (`Event.isReservedId`), unless the options say otherwise.
+   */
+  readonly enqueue: (
+    emits: ReadonlyArray<Emit>,
+    options?: EnqueueOptions
+  ) => Effect.Effect<ReadonlyArray<number>, StoreError>
 
   /** One page of the events to deliver, by seq. */
   readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as Event from "holdfast/Event"
 import * as Generators from "holdfast/testing/Generators"
 import { pythonFloat } from "../../src/internal/codec/number.js"
+import { derived } from "../../src/internal/util/eventIds.js"
 
 const decode = Schema.decodeUnknownEither(Event.EventFromText)
 const encode = Schema.encodeEither(Event.EventFromText)
@@ -40,6 +42,41 @@ describe("Event", () => {
       extra: {}
     })
     expect(Event.timeoutId("a", "@ttl", 1762397297.767609)).toBe("timeout:a:@ttl:1762397297.767609")
+  })
+
+  describe("ids", () => {
+    it("of what an engine makes are reserved", () => {
+      const made = (["start", "timeout", "emit", "finished", "cancel"] as const).map((purpose) =>
+        derived(purpose, "a", 1)
+      )
+      for (const id of [...made, Event.start("a").id, Event.timeoutId("a", "", 0)]) {
+        expect([id, Event.isReservedId(id)]).toEqual([id, true])
+      }
+      for (const id of ["", "start", "restart:a", "START:a", "ext:start:a", "evt_1"]) {
+        expect([id, Event.isReservedId(id)]).toEqual([id, false])
+      }
+    })
+
+    it("from outside have a namespace", () => {
+      expect(Event.externalId("stripe", "evt_1")).toBe("ext:stripe:evt_1")
+      expect(Event.externalId("a:b", "c")).toBe("ext:a%3Ab:c")
+      expect(Event.externalId("a", "b:c")).toBe("ext:a:b:c")
+      expect(Event.externalId("a%3Ab", "c")).toBe("ext:a%253Ab:c")
+    })
+
+    const part = FastCheck.string({ unit: FastCheck.constantFrom(..."a:%3A2 5start") })
+
+    it.prop(
+      "of two namespaces are never alike, nor reserved",
+      [part, part, part, part],
+      ([namespace, id, otherNamespace, otherId]) => {
+        const one = Event.externalId(namespace, id)
+        const other = Event.externalId(otherNamespace, otherId)
+        expect(one === other).toBe(namespace === otherNamespace && id === otherId)
+        expect(Event.isReservedId(one)).toBe(false)
+      },
+      { fastCheck: { numRuns: 1000, seed: 1 } }
+    )
   })
 
   describe("stored form", () => {

@@ -86,6 +86,35 @@ for (const [name, place] of backends) {
       })
     )
 
+    it.scoped("lets nobody from outside take the id of a timer or of another's event", () =>
+      Effect.gen(function* () {
+        const store = yield* Effect.flatten(place)
+        const runtime = yield* runtimeOn(store, { definitions: { recorder } })
+        yield* runtime.create(execution("a"), { timers: [Commit.scheduleTimer("t", 60)] })
+        const timeout = Event.timeoutId("a", "t", 60)
+        for (const id of [timeout, "emit:a:0:1:0", "finished:c:0:1", "cancel:a:1", "start:b"]) {
+          for (const refusal of [
+            yield* Effect.flip(runtime.send("a", event(id))),
+            yield* Effect.flip(runtime.process("a", event(id)))
+          ]) {
+            assert.deepInclude(refusal, { _tag: "StoreRejected", reason: "invalid-input" })
+            assert.include(refusal.message, "give it a namespace (Event.externalId)")
+          }
+        }
+        yield* runtime.process("a", Event.start("a"))
+        yield* runtime.send("a", event(Event.externalId("shop", timeout)))
+        yield* runtime.send("a", event("emit:other:0:1:0"), { reservedIds: "accept" })
+        yield* runtime.process("a", event("cancel:other:1"), { reservedIds: "accept" })
+        yield* runtime.idle
+        yield* TestClock.adjust("60 seconds")
+        const all = ["start:a", `ext:shop:${timeout}`, "emit:other:0:1:0", "cancel:other:1", timeout]
+        yield* eventually(
+          Effect.map(load(store, "a"), (found) => seen(found).toSorted()),
+          all.toSorted()
+        )
+      })
+    )
+
     it.scoped("refuses to create or start what exists already, and writes nothing then", () =>
       Effect.gen(function* () {
         const store = yield* Effect.flatten(place)

@@ -5,6 +5,7 @@ import * as Event from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
 import type { StoreError } from "../../StoreError.js"
+import * as eventIds from "../util/eventIds.js"
 import { type Change, ended, unfinished } from "./change.js"
 import * as executionTree from "./executionTree.js"
 import { addCorrupt, change, type Run } from "./run.js"
@@ -31,7 +32,7 @@ const isStarted = ({ activePath, processedEvents, status }: Execution): boolean 
   status === "RUNNING" || activePath !== null || processedEvents > 0
 
 const asked = (execution: Execution, reason: JsonObject): Change => {
-  const id = `cancel:${execution.id}:${execution.version}`
+  const id = eventIds.derived("cancel", execution.id, execution.version)
   const event = Event.make({ id, kind: Event.WellKnownKind.Cancel, data: reason })
   return {
     execution: ended(execution, "CANCELLING"),

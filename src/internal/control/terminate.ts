@@ -4,6 +4,7 @@ import * as Event from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
+import * as eventIds from "../util/eventIds.js"
 import { type Change, ended, listening, strictly, unfinished, where } from "./change.js"
 import { change, changeBelow, changeOther, type Run } from "./run.js"
 
@@ -19,7 +20,7 @@ export const terminatedAlone = (store: ExecutionStore, execution: Execution): Ef
     if (!Option.exists(parent, ({ status }) => listening.includes(status))) return change
     const data = { child_id: id, outcome: "cancelled" }
     // One that is created again under this id must be able to finish again.
-    const eventId = `finished:${id}:${execution.createdAt ?? 0}:${execution.version}`
+    const eventId = eventIds.derived("finished", id, execution.createdAt ?? 0, execution.version)
     const event = Event.make({ id: eventId, kind: Event.WellKnownKind.Finished, data })
     return { ...change, commit: { emits: [{ targetId: parentId, event }] } }
   })

@@ -11,6 +11,7 @@ import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
 import { event as eventCodec } from "../codec/event.js"
 import { describe } from "../util/errorText.js"
+import * as eventIds from "../util/eventIds.js"
 import type { Problem } from "./parseProblem.js"
 
 export const TypeId: unique symbol = Symbol.for("holdfast/Step")
@@ -99,7 +100,7 @@ export const updateContext = <Context>(self: Builder<Context>, f: (context: Cont
  * where it ran makes the same ids, one that runs from another version may decide otherwise and makes others.
  */
 const nextId = ({ commit, execution, now }: Builder<unknown>): string =>
-  `emit:${execution.id}:${execution.createdAt ?? now}:${execution.version}:${commit.emits?.length ?? 0}`
+  eventIds.derived("emit", execution.id, execution.createdAt ?? now, execution.version, commit.emits?.length ?? 0)
 
 const emitted = <Context>(
   self: Builder<Context>,

@@ -49,7 +49,7 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       store: {
         ...store,
         commit: (execution, commit) => watched(store.commit(execution, commit)),
-        enqueue: (emits) => watched(store.enqueue(emits))
+        enqueue: (emits, options) => watched(store.enqueue(emits, options))
       }
     }
   })

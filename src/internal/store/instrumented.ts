@@ -66,8 +66,8 @@ const measureCommit =
 
 const measuredEnqueue =
   (run: ExecutionStore["enqueue"]): ExecutionStore["enqueue"] =>
-  (emits) =>
-    enqueue(run(emits), (exit, labels) => {
+  (emits, options) =>
+    enqueue(run(emits, options), (exit, labels) => {
       if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
     }).pipe(
       metrics.withSpan("ExecutionStore.enqueue", () => ({

@@ -1,10 +1,12 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { Emit } from "../../Commit.js"
 import type { EncodedCommit } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
+import * as eventIds from "../util/eventIds.js"
 import { type Backend, checkWhole, defaultPage, maxPage, numberedPage, quiet, seconds } from "./backend.js"
 import { encodeEmits } from "./encodeCommit.js"
 
@@ -21,6 +23,13 @@ export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "em
   nextDelayed: earliest(delayed.map((emit) => emit.dueAt))
 })
 
+const refuseReserved = (emits: ReadonlyArray<Emit>) =>
+  Effect.forEach(
+    emits,
+    ({ event }, i) => validate.refuse({ operation: "enqueue" }, `emits[${i}].event.id`, eventIds.reserved(event.id)),
+    { discard: true }
+  )
+
 /** The events to deliver, and those that wait until they are due. */
 export const make = ({
   checks,
@@ -36,8 +45,9 @@ export const make = ({
   } as const
 
   return {
-    enqueue: (emits) =>
+    enqueue: (emits, options) =>
       Effect.gen(function* () {
+        if (options?.reservedIds !== "accept") yield* refuseReserved(emits)
         const emission = { now: yield* seconds, traceparent: yield* traceContext.current }
         const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission)
         if (emits.length === 0) return []

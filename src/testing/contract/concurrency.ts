@@ -94,7 +94,7 @@ export const concurrency = ({ property, test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         const lists = range(10).map((n) => range(5).map((i) => emit(`${n}:${i}`)))
-        const seqs = yield* Effect.forEach(lists, store.enqueue, unbounded)
+        const seqs = yield* Effect.forEach(lists, (emits) => store.enqueue(emits), unbounded)
         const entries = yield* outbox()
         expect(entries).toHaveLength(50)
         seqs.forEach((given, n) => {

@@ -169,7 +169,7 @@ export const input = ({ test, testWith }: Subject): void => {
             targetId: id,
             event
           }))
-          yield* store.enqueue(emits)
+          yield* store.enqueue(emits, { reservedIds: "accept" })
           yield* store.commit(order(id), { processed: timeout, emits })
           expect((yield* store.loadForEvent(id, timeout)).processed).toBe(true)
           expect(yield* store.isProcessed(id, Event.start(id).id)).toBe(false)
@@ -178,6 +178,40 @@ export const input = ({ test, testWith }: Subject): void => {
           yield* store.enqueue([emit(id)])
           expect(yield* store.isProcessed("a", id)).toBe(false)
         }
+      }))
+
+    test("an event from outside has no id that engines make, unless it is said to be an engine's", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const before = yield* nothing
+        const reserved = [
+          Event.timeoutId("a", "p", 60),
+          Event.start("a").id,
+          "start:",
+          "timeout:",
+          "emit:a:1:2:0",
+          "finished:c:1:2",
+          "cancel:a:1"
+        ]
+        for (const id of reserved) {
+          yield* refuses(store.enqueue([emit("1", "a"), emit(id, "a")]), "emits[1].event.id")
+          yield* refuses(store.enqueue([{ ...emit(id), dueAt: 1 }], { reservedIds: "refuse" }), "emits[0].event.id")
+        }
+        expect(yield* nothing).toEqual(before)
+
+        const others = ["starts:a", "Timeout:a", " emit:a", "finished", Event.externalId("timeout", "a")]
+        yield* store.enqueue([...others.map((id) => emit(id, "b"))])
+        yield* store.enqueue(
+          reserved.map((id) => emit(id, "b")),
+          { reservedIds: "accept" }
+        )
+        // what a step emits, and what a worker commits, is the engine's own
+        yield* store.commit(order("a"), {
+          processed: Event.timeoutId("a", "p", 60),
+          emits: reserved.map((id) => emit(id, "a"))
+        })
+        const pending = (yield* store.pendingOutbox()).entries.map((entry) => entry.event.id)
+        expect(pending).toEqual([...others, ...reserved, ...reserved])
       }))
 
     testWith({ maxIdBytes: 5 }, "the bound of ids is an option", () =>

@@ -9,6 +9,7 @@ import type { OutboxEntry } from "holdfast/Commit"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type { Delivered, Options, QueueWorker } from "holdfast/QueueWorker"
+import { StoreRejected } from "holdfast/StoreError"
 import * as pollInterval from "../../src/internal/worker/pollInterval.js"
 import * as seqPages from "../../src/internal/worker/seqPages.js"
 import * as worker from "../../src/internal/worker/worker.js"
@@ -76,6 +77,44 @@ describe("A backlog of a million rows", () => {
         2
       )
       assert.isAtMost(limits.length - before, 3)
+    })
+  )
+})
+
+describe("A page that cannot be read", () => {
+  it.scoped("stops neither what is before it, nor what comes there later; the worker says that it waits", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore.make()
+      const refused = new StoreRejected({ operation: "pendingOutbox", reason: "sql", detail: "integer overflow" })
+      const { deliver, delivered } = recording(new Set(["bad"]))
+      yield* fill(store, ["a", "bad", "a", "b", "unreadable", "c"])
+      let broken = true
+      const relay = yield* relayOn(
+        {
+          ...store,
+          pendingOutbox: (query) =>
+            Effect.filterOrFail(
+              store.pendingOutbox(query),
+              ({ entries }) => !broken || entries.every(({ targetId }) => targetId !== "unreadable"),
+              () => refused
+            )
+        },
+        { deliver, pageSize: 2, maxAttempts: 1 }
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(delivered, ["a:0", "a:2", "b:3"])
+      const health = yield* relay.health
+      assert.deepStrictEqual(health.outage, Option.some({ since: 0, message: refused.message }))
+      assert.strictEqual(health.deadLetters, 1)
+      // an operator puts back what is before it
+      const [letter] = (yield* store.deadLetters.list()).entries
+      yield* store.deadLetters.redrive(letter?.id ?? 0)
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual((yield* relay.health).deadLetters, 2)
+      broken = false
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(delivered, ["a:0", "a:2", "b:3", "unreadable:4", "c:5"])
+      assert.deepStrictEqual((yield* relay.health).outage, Option.none())
     })
   )
 })

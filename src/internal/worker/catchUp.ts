@@ -44,6 +44,15 @@ export const next = <A>(catchUp: CatchUp, table: LaneTable<A>, reached: number):
   return next
 }
 
+/** The pass ends before all rows that were read before have been offered: lanes that took none are behind again. */
+export const abandon = <A>({ from }: CatchUp, table: LaneTable<A>): void => {
+  for (const [key, position] of from) {
+    const lane = table.lanes.get(key)
+    if (lane?.phase._tag === "Reading") lane.phase = { _tag: "Behind", from: position }
+  }
+  from.clear()
+}
+
 /** All rows that were read before have been offered. */
 export const end = <A>({ from }: CatchUp, table: LaneTable<A>): void => {
   for (const key of from.keys()) {

@@ -42,8 +42,8 @@ export interface Reader<A> {
   readonly concurrency: number
   /** The first page of the rows at this position and behind it. */
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
-  /** Reads a page, as long as that takes. */
-  readonly read: (page: Effect.Effect<Page<A>, StoreError>) => Effect.Effect<Page<A>>
+  /** Reads a page. */
+  readonly read: (page: Effect.Effect<Page<A>, StoreError>) => Effect.Effect<Page<A>, StoreError>
 }
 
 /**
@@ -64,10 +64,23 @@ const never = Number.POSITIVE_INFINITY
 
 export const makeCursor = (): Cursor => ({ frontier: beginning, rewind: never, hurry: false, crowded: false })
 
-/** Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. */
-export const readPass = <A>(reader: Reader<A>): Effect.Effect<number> =>
+/**
+ * Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. Where a page cannot be
+ * read, the rows before it have been offered; the next pass begins where this one did.
+ */
+export const readPass = <A>(reader: Reader<A>): Effect.Effect<number, StoreError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const pass = begin(reader, now)
+    return Effect.tapError(readPages(reader, pass), () =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        abandon(reader, pass)
+        reader.polling.end(now)
+      })
+    )
+  })
+
+const readPages = <A>(reader: Reader<A>, pass: Pass): Effect.Effect<number, StoreError> =>
   Effect.gen(function* () {
-    const pass = begin(reader, yield* Clock.currentTimeMillis)
     let page = yield* reader.read(reader.from(pass.jumped))
     for (;;) {
       yield* offerRows(reader, pass, page)
@@ -76,6 +89,12 @@ export const readPass = <A>(reader: Reader<A>): Effect.Effect<number> =>
       page = yield* reader.read(step.page)
     }
   })
+
+/** It begins again where it is not known what was offered. */
+const abandon = <A>({ cursor, table }: Reader<A>, { catchUp, known }: Pass): void => {
+  cursor.rewind = Math.min(cursor.rewind, known, catchUp.first)
+  catchUp_.abandon(catchUp, table)
+}
 
 const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: number): Pass => {
   const rescans = polling.begin(now)
@@ -114,9 +133,7 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
   const { cursor, table } = reader
   const { catchUp, known } = pass
   if (table.mode !== "open") {
-    // It begins again where it is not known what was offered.
-    cursor.rewind = Math.min(cursor.rewind, known, catchUp.first)
-    catchUp_.end(catchUp, table)
+    abandon(reader, pass)
     return { _tag: "End", nextAt: never }
   }
   const end = page.end ?? known

@@ -206,8 +206,8 @@ const onShardsChanged = <A>({ cursor, table, wakeup }: Worker<A>, { gained }: Ch
 
 /** Reads a page, and moves its rows that do not decode to the dead letters. */
 const makeRead = <A>(worker: Worker<A>) => {
-  const { monitor, polling, progress, table, telemetry, yielding } = worker
-  return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>> =>
+  const { polling, progress, table, telemetry, yielding } = worker
+  return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>, StoreError> =>
     Effect.gen(function* () {
       yield* yielding
       let began = 0
@@ -217,7 +217,7 @@ const makeRead = <A>(worker: Worker<A>) => {
         table.finished.clear()
         return page
       })
-      const result = yield* Effect.withTracerEnabled(storeMonitor.waitOut(monitor, reading), false)
+      const result = yield* Effect.withTracerEnabled(reading, false)
       const millis = yield* Clock.currentTimeMillis
       polling.spent(millis - began)
       progress.lastRun = Option.some(millis / 1000)
@@ -248,14 +248,17 @@ const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect
     )
 }
 
-const makeLoop = <A>({ polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never> =>
+const makeLoop = <A>({ monitor, polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never> =>
   Effect.gen(function* () {
     if (table.mode === "paused") {
       yield* wakeup.park
       return
     }
-    wakeup.clear()
-    const dueAt = yield* reader.readPass(rows)
+    const pass = Effect.suspend(() => {
+      wakeup.clear()
+      return reader.readPass(rows)
+    })
+    const dueAt = yield* storeMonitor.waitOut(monitor, pass)
     const next = polling.end(yield* Clock.currentTimeMillis)
     const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table)))
     polling.woken(woken)

@@ -1,119 +1,343 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Definition from "holdfast/Definition"
+import * as Event from "holdfast/Event"
+import * as Execution from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
-import * as MemoryStore from "holdfast/MemoryStore"
+import * as ExecutionStore from "holdfast/ExecutionStore"
+import * as LibsqlStore from "holdfast/LibsqlStore"
+import * as Processor from "holdfast/Processor"
+import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
+import { Declined, Order, OrderLive, Shipment, ShipmentLive } from "../support/order.js"
+import * as Temp from "../support/temp.js"
+import { driven, stores } from "../support/workers.js"
 
-class Declined extends Schema.TaggedError<Declined>()("Declined", { reason: Schema.String }) {}
-
-const Shipment = Definition.make("shipment", {
-  context: Schema.Struct({ item: Schema.String }),
-  events: { Delivered: Schema.Struct({ tracking: Schema.String }) },
-  result: Schema.Struct({ tracking: Schema.String })
-})
-
-const ShipmentLive = Shipment.toLayer({
-  Start: (step) => Step.advance(step, "OnItsWay"),
-  Delivered: (step, { tracking }) => Shipment.finish(step, { tracking })
-})
-
-const Order = Definition.make("order", {
-  context: Schema.Struct({
-    items: Schema.Array(Schema.String),
-    total: Schema.Number,
-    paidAt: Schema.optional(Schema.Date)
-  }),
-  events: {
-    Paid: Schema.Struct({ amount: Schema.Number, at: Schema.Date }),
-    Decline: Schema.Struct({ reason: Schema.String })
-  },
-  timers: ["payment"],
-  children: { Shipping: Shipment },
-  result: Schema.Struct({ tracking: Schema.Array(Schema.String) }),
-  error: Declined
-})
-
-const OrderLive = Order.toLayer({
-  Start: (step) => step.pipe(Step.advance("AwaitingPayment"), Order.armTimer("payment", "1 hour")),
-  Paid: (step, { amount, at }) =>
-    amount < step.context.total
-      ? step
-      : step.pipe(
-          Step.updateContext((context) => ({ ...context, paidAt: at })),
-          Order.cancelTimer("payment"),
-          Step.advance("Shipping"),
-          Order.spawnAll(
-            "Shipping",
-            step.context.items.map((item) => ({ item }))
-          )
-        ),
-  Decline: (step, { reason }) => Order.fail(step, new Declined({ reason })),
-  timers: { payment: (step) => Step.cancel(step, "unpaid") },
-  children: {
-    Shipping: (step, children) =>
-      Order.finish(step, {
-        tracking: children.flatMap(({ result }) => Option.toArray(result)).map((result) => result.tracking)
-      })
-  }
-})
-
-const Live = Layer.mergeAll(OrderLive, ShipmentLive).pipe(
-  Layer.provideMerge(ExecutionRuntime.layer()),
-  Layer.provideMerge(MemoryStore.layer)
-)
+const Live = Layer.mergeAll(OrderLive, ShipmentLive).pipe(Layer.provideMerge(ExecutionRuntime.layer()))
 
 const idle = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, (runtime) => runtime.idle)
 
-describe("Definition", () => {
-  it.effect("runs an order to its result, through its children", () =>
-    Effect.gen(function* () {
-      const started = yield* Order.start("order-17", { items: ["lamp", "chair"], total: 10 })
-      assert.deepStrictEqual(started.context, { items: ["lamp", "chair"], total: 10 })
-      yield* Order.send("order-17", "Paid", { amount: 10, at: new Date(5) })
-      yield* idle
-      const waiting = yield* Order.get("order-17")
-      assert.strictEqual(waiting.activePath, "Shipping")
-      assert.deepStrictEqual(waiting.context.paidAt, new Date(5))
-      const wait = yield* Effect.fork(Order.await("order-17"))
-      const { items } = yield* Shipment.list()
-      assert.deepStrictEqual(
-        items.map(({ context, id }) => [id, context]),
-        [
-          ["order-17:Shipping:0", { item: "lamp" }],
-          ["order-17:Shipping:1", { item: "chair" }]
-        ]
-      )
-      for (const { id } of items) yield* Shipment.send(id, "Delivered", { tracking: `t-${id}` })
-      const result = yield* wait
-      assert.deepStrictEqual(result, { tracking: ["t-order-17:Shipping:0", "t-order-17:Shipping:1"] })
-      assert.deepStrictEqual((yield* Order.get("order-17")).result, Option.some(result))
-      assert.deepStrictEqual(yield* Order.run("order-17", { items: [], total: 0 }), result)
-    }).pipe(Effect.provide(Live))
-  )
+const letters = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, (runtime) => runtime.deadLetters.list()).pipe(
+  Effect.map(({ entries }) => entries.map(({ error, executionId, reason }) => ({ error, executionId, reason })))
+)
 
-  it.effect("fires a typed timer, and tells who waits that it was cancelled", () =>
+const files = [
+  {
+    name: "an SQLite file",
+    make: Effect.flatMap(Temp.database, (filename) => SqliteStore.make({ filename }))
+  },
+  {
+    name: "a libSQL file",
+    make: Effect.flatMap(Temp.database, (filename) =>
+      Effect.map(LibsqlStore.make({ url: `file:${filename}` }), ({ store }) => store)
+    )
+  }
+]
+
+for (const { make, name } of [...stores, ...files]) {
+  const store = Layer.scoped(ExecutionStore.ExecutionStore, make)
+  const withOrders = <A, E>(
+    effect: Effect.Effect<A, E, ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore>
+  ) => driven(Effect.provide(effect, Layer.provideMerge(Live, store)))
+
+  describe(`A definition on ${name}`, () => {
+    it.effect("takes an execution to its result, through its children", () =>
+      withOrders(
+        Effect.gen(function* () {
+          const started = yield* Order.start("order-17", { items: ["lamp", "chair"], total: 10 })
+          assert.deepStrictEqual(started.context, { items: ["lamp", "chair"], total: 10 })
+          yield* Order.send("order-17", "Paid", { amount: 10, at: new Date(5) })
+          yield* idle
+          const waiting = yield* Order.get("order-17")
+          assert.deepStrictEqual([waiting.activePath, waiting.result], ["Shipping", Option.none()])
+          assert.deepStrictEqual(waiting.context.paidAt, new Date(5))
+          const wait = yield* Effect.fork(Order.await("order-17"))
+          const { items } = yield* Shipment.list()
+          assert.deepStrictEqual(
+            items.map(({ context, id }) => [id, context]),
+            [
+              ["order-17:Shipping:0", { item: "lamp" }],
+              ["order-17:Shipping:1", { item: "chair" }]
+            ]
+          )
+          for (const { id } of items) yield* Shipment.send(id, "Delivered", { tracking: `t-${id}` })
+          const result = yield* wait
+          assert.deepStrictEqual(result, { tracking: ["t-order-17:Shipping:0", "t-order-17:Shipping:1"] })
+          assert.deepStrictEqual((yield* Order.get("order-17")).result, Option.some(result))
+          assert.deepStrictEqual(yield* Order.run("order-17", { items: [], total: 0 }), result)
+        })
+      )
+    )
+
+    it.effect("fails with its own error, which is there until it is redriven", () =>
+      withOrders(
+        Effect.gen(function* () {
+          const { control } = yield* ExecutionRuntime.ExecutionRuntime
+          const declined = new Declined({ reason: "no money" })
+          yield* Order.start("a", { items: [], total: 1 })
+          yield* Order.send("a", "Decline", { reason: "no money" })
+          assert.deepStrictEqual(yield* Effect.flip(Order.await("a")), declined)
+          const failed = yield* Order.get("a")
+          assert.deepStrictEqual([failed.status, failed.failure], ["FAILED", Option.some(declined)])
+          assert.include(failed.error, "Declined")
+          yield* control.redrive("a")
+          const redriven = yield* Order.get("a")
+          assert.deepStrictEqual([redriven.status, redriven.failure, redriven.error], ["RUNNING", Option.none(), null])
+        })
+      )
+    )
+
+    it.effect("starts many at once, and says which were there", () =>
+      withOrders(
+        Effect.gen(function* () {
+          const ids = Array.from({ length: 300 }, (_, i) => `many-${i}`)
+          yield* Order.start("many-7", { items: [], total: 1 })
+          const many = yield* Order.startMany(ids.map((id) => ({ id, input: { items: [], total: 2 } })))
+          assert.deepStrictEqual(many.existing, ["many-7"])
+          assert.deepStrictEqual(many.started.length, 299)
+          assert.deepStrictEqual((yield* Order.get("many-7")).context.total, 1)
+          assert.deepStrictEqual((yield* Order.get("many-299")).context.total, 2)
+        })
+      )
+    )
+  })
+}
+
+const [memory] = stores
+const Memory = Layer.scoped(ExecutionStore.ExecutionStore, memory?.make ?? Effect.die("no store"))
+const inMemory = Effect.provide(Layer.provideMerge(Live, Memory))
+
+describe("Waiting for the end", () => {
+  it.effect("ends where the execution is cancelled by a timer of its own", () =>
     Effect.gen(function* () {
       yield* Order.start("a", { items: [], total: 1 })
       yield* idle
       const wait = yield* Effect.fork(Effect.flip(Order.await("a")))
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* wait, new Definition.ExecutionCancelled({ executionId: "a", outcome: "unpaid" }))
-    }).pipe(Effect.provide(Live))
+    }).pipe(inMemory)
   )
 
-  it.effect("fails with the error of the definition", () =>
+  it.effect("fails where there is no execution, where it is purged meanwhile, and where it is another's", () =>
     Effect.gen(function* () {
-      yield* Order.start("a", { items: [], total: 1 })
-      yield* Order.send("a", "Decline", { reason: "no money" })
+      const store = yield* ExecutionStore.ExecutionStore
+      assert.deepStrictEqual(
+        yield* Effect.flip(Order.await("a")),
+        new Definition.ExecutionMissing({ executionId: "a" })
+      )
+      const { version } = yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+      const wait = yield* Effect.fork(Effect.flip(Order.await("a")))
+      yield* TestClock.adjust(0)
+      yield* store.purge("a", version)
+      assert.deepStrictEqual(yield* wait, new Definition.ExecutionMissing({ executionId: "a" }))
+      yield* store.save(Execution.make({ id: "b", definitionId: "else", status: "DONE" }))
+      assert.deepStrictEqual(
+        yield* Effect.flip(Order.await("b")),
+        new Definition.OtherDefinition({ executionId: "b", expected: "order", found: "else" })
+      )
+    }).pipe(inMemory)
+  )
+
+  it.scoped("sees what another process writes, looking less and less often", () =>
+    Effect.gen(function* () {
+      const store = yield* memory?.make ?? Effect.die("no store")
+      let loads = 0
+      const other: ExecutionStore.ExecutionStore = {
+        ...store,
+        exclusive: false,
+        listen: () => Effect.void,
+        load: (id) =>
+          Effect.suspend(() => {
+            loads++
+            return store.load(id)
+          })
+      }
+      const saved = yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+      const wait = yield* Effect.fork(
+        Order.await("a").pipe(Effect.provideService(ExecutionStore.ExecutionStore, other))
+      )
+      yield* TestClock.adjust("1 hour")
+      assert.isBelow(loads, 740)
+      yield* store.save({ ...saved, status: "DONE", result: { tracking: ["t"] } })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* wait, { tracking: ["t"] })
+    })
+  )
+
+  it.effect("tells a result that does not decode from one that does", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      yield* store.save(
+        Execution.make({ id: "a", definitionId: "order", status: "DONE", result: { tracking: ["t", 5] } })
+      )
       const error = yield* Effect.flip(Order.await("a"))
-      assert.deepStrictEqual(error, new Declined({ reason: "no money" }))
-      const { failure, status } = yield* Order.get("a")
-      assert.deepStrictEqual([status, failure], ["FAILED", Option.some(new Declined({ reason: "no money" }))])
-    }).pipe(Effect.provide(Live))
+      assert.instanceOf(error, Definition.StoredInvalid)
+      assert.strictEqual(
+        error.message,
+        'the result of execution "a" does not decode by definition "order" at tracking[1]: Expected string, actual 5'
+      )
+    }).pipe(inMemory)
+  )
+})
+
+describe("What is not of the definition", () => {
+  it.effect("is refused before anything is written, by its path", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      const refused = yield* Effect.flip(Order.start("a", { items: ["lamp"], total: Number.NaN }).pipe(Effect.asVoid))
+      assert.strictEqual(refused._tag, "StoreRejected")
+      const Positive = Definition.make("positive", {
+        context: Schema.Struct({ lines: Schema.Array(Schema.Struct({ count: Schema.Positive })) }),
+        events: { Add: Schema.Struct({ count: Schema.Positive }) }
+      })
+      const start = yield* Effect.flip(Positive.start("p", { lines: [{ count: 1 }, { count: -1 }] }))
+      assert.strictEqual(
+        start.message,
+        'start of execution "p" (positive) is refused: the input is wrong at lines[1].count: Expected a positive number, actual -1'
+      )
+      const many = yield* Effect.flip(
+        Positive.startMany([
+          { id: "q", input: { lines: [] } },
+          { id: "r", input: { lines: [{ count: 0 }] } }
+        ])
+      )
+      assert.strictEqual(many._tag, "InvalidInput")
+      const send = yield* Effect.flip(Positive.send("p", "Add", { count: 0 }))
+      assert.include(
+        send.message,
+        'send of execution "p" (positive) is refused: the payload of event Add is wrong at count'
+      )
+      assert.deepStrictEqual((yield* store.listExecutions()).items, [])
+      assert.deepStrictEqual((yield* store.pendingOutbox()).entries, [])
+    }).pipe(inMemory)
+  )
+
+  it.effect("is a dead letter at once when it is delivered, and what comes after it goes on", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      yield* Order.start("a", { items: [], total: 1 })
+      const events = [
+        Event.make({ id: "e1", kind: "Paid", data: { amount: "ten" } }),
+        Event.make({ id: "e2", kind: "Shipped" }),
+        Event.make({ id: "e3", kind: "Decline", data: { reason: "late" } })
+      ]
+      yield* store.enqueue(events.map((event) => ({ targetId: "a", event })))
+      yield* idle
+      assert.deepStrictEqual(yield* letters, [
+        {
+          executionId: "a",
+          reason: "rejected",
+          error:
+            'event "e1" cannot take execution "a" on: the payload of event "Paid" does not decode by definition "order" at amount: Expected number, actual "ten"'
+        },
+        {
+          executionId: "a",
+          reason: "rejected",
+          error:
+            'event "e2" cannot take execution "a" on: the event "Shipped" does not decode by definition "order": the definition does not name it'
+        }
+      ])
+      assert.strictEqual((yield* Order.get("a")).status, "FAILED")
+    }).pipe(inMemory)
+  )
+
+  it.effect("is consumed where the definition ignores it", () => {
+    const Lax = Definition.make("lax", { context: Schema.Struct({}), onUnknownEvent: "ignore" })
+    const LaxLive = Lax.toLayer({ Start: (step) => Step.advance(step, "Here") })
+    return Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      yield* Lax.start("a", {})
+      yield* store.enqueue([{ targetId: "a", event: Event.make({ id: "e", kind: "Whatever" }) }])
+      yield* idle
+      assert.deepStrictEqual(yield* letters, [])
+      assert.isTrue(yield* store.isProcessed("a", "e"))
+    }).pipe(Effect.provide(LaxLive.pipe(Layer.provideMerge(ExecutionRuntime.layer()), Layer.provideMerge(Memory))))
+  })
+
+  it.effect("shows in a listing by itself, beside what decodes", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      yield* Order.start("a", { items: [], total: 1 })
+      yield* store.save(Execution.make({ id: "b", definitionId: "order", context: { items: "none", total: 1 } }))
+      const page = yield* Order.list()
+      assert.deepStrictEqual(
+        page.items.map(({ id }) => id),
+        ["a"]
+      )
+      assert.deepStrictEqual(
+        page.invalid.map(({ executionId, path }) => [executionId, path]),
+        [["b", "items"]]
+      )
+    }).pipe(inMemory)
+  )
+
+  it.effect("ends no execution where a handler writes it, and is said to be the step's", () => {
+    const Wrong = Definition.make("wrong", {
+      context: Schema.Struct({ n: Schema.Positive }),
+      events: { Result: Schema.Struct({}), Context: Schema.Struct({}) },
+      result: Schema.Positive
+    })
+    const transition = Wrong.toTransition({
+      Start: (step) => step,
+      Result: (step) => Wrong.finish(step, -1),
+      Context: (step) => Step.updateContext(step, () => ({ n: 0 }))
+    })
+    return Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      const { process } = yield* Processor.make({ definitions: { wrong: transition } })
+      yield* Wrong.start("a", { n: 1 })
+      const result = yield* Effect.flip(process("a", Event.make({ id: "r", kind: "Result" })))
+      assert.strictEqual(
+        result.message,
+        'definition "wrong" took execution "a" at event "r" to a step whose result does not encode: Expected a positive number, actual -1'
+      )
+      const context = yield* Effect.flip(process("a", Event.make({ id: "c", kind: "Context" })))
+      assert.strictEqual(context._tag, "ContextInvalid")
+      assert.deepStrictEqual(
+        Option.map(yield* store.load("a"), ({ status, version }) => [status, version]),
+        Option.some(["PENDING", 1])
+      )
+    }).pipe(Effect.provide(Memory))
+  })
+})
+
+describe("Registering", () => {
+  it.effect("fails where the runtime has a definition of this name", () =>
+    Effect.gen(function* () {
+      const twice = Layer.mergeAll(ShipmentLive, Layer.fresh(ShipmentLive)).pipe(
+        Layer.provideMerge(ExecutionRuntime.layer()),
+        Layer.provideMerge(Memory)
+      )
+      const exit = yield* Effect.exit(Effect.provide(Effect.void, twice))
+      assert.deepStrictEqual(exit, Exit.fail(new Definition.AlreadyRegistered({ definition: "shipment" })))
+    })
+  )
+
+  it.scoped("lets go on at once what waited for the definition, and lets it wait again when it is released", () =>
+    Effect.gen(function* () {
+      const runtime = yield* ExecutionRuntime.ExecutionRuntime
+      yield* Shipment.start("a", { item: "lamp" })
+      yield* TestClock.adjust("2 hours")
+      assert.deepStrictEqual(yield* letters, [])
+      assert.strictEqual((yield* Shipment.get("a")).status, "PENDING")
+      const scope = yield* Scope.make()
+      const register = Layer.buildWithScope(ShipmentLive, scope).pipe(
+        Effect.provideService(ExecutionRuntime.ExecutionRuntime, runtime)
+      )
+      yield* register
+      yield* runtime.idle
+      assert.strictEqual((yield* Shipment.get("a")).status, "RUNNING")
+      yield* Scope.close(scope, Exit.void)
+      yield* Shipment.send("a", "Delivered", { tracking: "t" })
+      yield* TestClock.adjust("2 hours")
+      assert.deepStrictEqual(yield* letters, [])
+      assert.strictEqual((yield* Shipment.get("a")).status, "RUNNING")
+    }).pipe(Effect.provide(ExecutionRuntime.layer().pipe(Layer.provideMerge(Memory))))
   )
 })

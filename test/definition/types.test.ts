@@ -1,0 +1,134 @@
+import { describe, expectTypeOf, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Effect_ from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Definition from "holdfast/Definition"
+import type { ExecutionRuntime } from "holdfast/ExecutionRuntime"
+import type { ExecutionStore } from "holdfast/ExecutionStore"
+import * as Step from "holdfast/Step"
+import type { StoreError } from "holdfast/StoreError"
+
+class Declined extends Schema.TaggedError<Declined>()("Declined", { reason: Schema.String }) {}
+
+class Prices extends Context.Tag("test/Prices")<
+  Prices,
+  { readonly of: (item: string) => Effect.Effect<number, Declined> }
+>() {}
+
+const Shipment = Definition.make("shipment", {
+  context: Schema.Struct({ item: Schema.String }),
+  result: Schema.Struct({ tracking: Schema.String })
+})
+
+const Order = Definition.make("order", {
+  context: Schema.Struct({ total: Schema.Number }),
+  events: { Paid: Schema.Struct({ at: Schema.Date }), Remind: Schema.Struct({}) },
+  timers: ["payment"],
+  children: { Shipping: Shipment },
+  result: Schema.Struct({ trackings: Schema.Array(Schema.String) }),
+  error: Declined
+})
+
+const Plain = Definition.make("plain", { context: Schema.Struct({}) })
+
+/** What does not compile must not run either. */
+const never = (_: () => unknown): void => {}
+
+describe("The types of a definition", () => {
+  it("are read by name", () => {
+    type S = Definition.SpecOf<typeof Order>
+    expectTypeOf<S["context"]>().toEqualTypeOf<{ readonly total: number }>()
+    expectTypeOf<S["input"]>().toEqualTypeOf<{ readonly total: number }>()
+    expectTypeOf<S["events"]>().toEqualTypeOf<{ readonly Paid: { readonly at: Date }; readonly Remind: {} }>()
+    expectTypeOf<S["timers"]>().toEqualTypeOf<"payment">()
+    expectTypeOf<S["result"]>().toEqualTypeOf<{ readonly trackings: ReadonlyArray<string> }>()
+    expectTypeOf<S["error"]>().toEqualTypeOf<Declined>()
+    expectTypeOf<Definition.SpecOf<typeof Plain>["result"]>().toEqualTypeOf<void>()
+  })
+
+  it("are those of its client", () => {
+    expectTypeOf(Order.await).returns.toEqualTypeOf<
+      Effect.Effect<{ readonly trackings: ReadonlyArray<string> }, Declined | Definition.AwaitError, ExecutionStore>
+    >()
+    expectTypeOf(Plain.await).returns.toEqualTypeOf<Effect.Effect<void, Definition.AwaitError, ExecutionStore>>()
+    expectTypeOf(Order.start).returns.toEqualTypeOf<
+      Effect.Effect<
+        Definition.Instance<Definition.SpecOf<typeof Order>>,
+        Definition.AlreadyExists | Definition.InvalidInput | StoreError,
+        ExecutionStore
+      >
+    >()
+  })
+
+  it("refuse what the definition does not name", () => {
+    never(() => Order.send("a", "Paid", { at: new Date() }))
+    // @ts-expect-error: there is no such event
+    never(() => Order.send("a", "Payed", { at: new Date() }))
+    // @ts-expect-error: the payload of another event
+    never(() => Order.send("a", "Paid", {}))
+    // @ts-expect-error: an input of another type
+    never(() => Order.start("a", { total: "ten" }))
+    never((step?: Step.Builder<{ readonly total: number }>) => {
+      if (step === undefined) return
+      Order.armTimer(step, "payment", "1 hour")
+      // @ts-expect-error: there is no such timer
+      Order.armTimer(step, "payments", "1 hour")
+      Order.finish(step, { trackings: [] })
+      // @ts-expect-error: a result of another type
+      Order.finish(step, { tracking: [] })
+      Order.fail(step, new Declined({ reason: "" }))
+      // @ts-expect-error: an error of another type
+      Order.fail(step, new Error("no"))
+      Order.spawn(step, "Shipping", { item: "lamp" })
+      // @ts-expect-error: there are no such children
+      Order.spawn(step, "Shipments", { item: "lamp" })
+      // @ts-expect-error: an input of another type
+      return Order.spawn(step, "Shipping", { items: [] })
+    })
+  })
+
+  it("require a handler for each event, timer and kind of children", () => {
+    const Start = (step: Step.Builder<{ readonly total: number }>) => step
+    const rest = {
+      Remind: Start,
+      timers: { payment: Start },
+      children: { Shipping: Start }
+    }
+    never(() => Order.toLayer({ Start, ...rest, Paid: (step, { at }) => (at.getTime() > 0 ? step : step) }))
+    // @ts-expect-error: Paid has no handler
+    never(() => Order.toLayer({ Start, ...rest }))
+    // @ts-expect-error: the name is misspelt
+    never(() => Order.toLayer({ Start, ...rest, Payed: Start }))
+    // @ts-expect-error: the timer has no handler
+    never(() => Order.toLayer({ Start, Remind: Start, Paid: Start, timers: {}, children: { Shipping: Start } }))
+    // @ts-expect-error: the children have no handler
+    never(() => Order.toLayer({ Start, Remind: Start, Paid: Start, timers: { payment: Start } }))
+    // @ts-expect-error: an event cannot be named so
+    never(() => Definition.make("bad", { context: Schema.Struct({}), events: { Timeout: Schema.Struct({}) } }))
+  })
+
+  it("give the layer what its handlers need, and no more", () => {
+    const start = (step: Step.Builder<object>) => step
+    expectTypeOf(Plain.toLayer({ Start: start })).toEqualTypeOf<
+      Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime>
+    >()
+    const priced = Shipment.toLayer({
+      Start: (step) =>
+        Effect_.flatMap(Prices, (prices) => Effect_.as(prices.of(step.context.item), Step.advance(step, "Priced")))
+    })
+    expectTypeOf(priced).toEqualTypeOf<Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime | Prices>>()
+    const once = Shipment.toLayer(
+      Effect_.gen(function* () {
+        const prices = yield* Prices
+        return {
+          Start: (step) => Effect_.as(prices.of(step.context.item), Step.advance(step, "Priced"))
+        }
+      })
+    )
+    expectTypeOf(once).toEqualTypeOf<Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime | Prices>>()
+    const single = Order.of((step, incoming) => (incoming._tag === "Paid" ? Step.trace(step) : step))
+    expectTypeOf(single).returns.toExtend<object>()
+  })
+})

@@ -109,7 +109,7 @@ const stores = Effect.gen(function* () {
   const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
   const storeWith = (options: RqliteStore.StoreOptions) =>
     Effect.map(
-      Layer.build(Layer.provide(RqliteStore.layerClient({ ...options, prefix }), onClient)),
+      Layer.build(Layer.provide(RqliteStore.layerFromClient({ ...options, prefix }), onClient)),
       Context.get(ExecutionStore)
     )
   const grouped = yield* storeWith({})

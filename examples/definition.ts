@@ -64,7 +64,7 @@ const program = Effect.gen(function* () {
     yield* runtime.start(Execution.make({ id: `order-${card}`, definitionId: "order", context }))
     yield* runtime.send(`order-${card}`, Event.make({ id: "approval", kind: "Approved" }))
   }
-  yield* runtime.idle
+  yield* runtime.awaitIdle
   const { items } = yield* (yield* ExecutionStore.ExecutionStore).listExecutions({ definitionId: "order" })
   for (const { id, outcome, status } of items) yield* Console.log(`${id}: ${status}, ${outcome}`)
 })

@@ -27,7 +27,7 @@ const program = Effect.gen(function* () {
   const created = Execution.make({ id: "order-17", definitionId: "order", context: { qty: 2 } })
   yield* runtime.start(created).pipe(Effect.catchTag("AlreadyExists", () => Effect.void)) // run it twice
   yield* runtime.send("order-17", Event.make({ id: "payment-1", kind: "Paid", data: { amount: 39.98 } }))
-  yield* runtime.idle // both events are delivered
+  yield* runtime.awaitIdle // both events are delivered
   const { status, outcome, version } = Option.getOrThrow(yield* (yield* ExecutionStore.ExecutionStore).load("order-17"))
   yield* Console.log(`order-17: ${status}, ${outcome}, version ${version}`) // order-17: DONE, paid, version 3
 })

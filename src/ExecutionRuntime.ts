@@ -28,7 +28,8 @@ import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
-import * as Processor from "./Processor.js"
+import type * as Processor from "./Processor.js"
+import * as ProcessorError from "./ProcessorError.js"
 import type * as QueueWorker from "./QueueWorker.js"
 import * as Retention from "./Retention.js"
 import * as Shards from "./Shards.js"
@@ -180,7 +181,7 @@ export interface ExecutionRuntime {
    * Waits until no event and no spawn is pending, except for rows that do not decode; for tests and batch jobs. It waits for those that
    * cannot be delivered too. Fails where the store does, or where a relay ended.
    */
-  readonly idle: Effect.Effect<void, StoreError>
+  readonly awaitIdle: Effect.Effect<void, StoreError>
 
   /**
    * Dies with the defect that ended a worker: a bug of this library, or of a store. It ends no other way: whatever the store answers is waited
@@ -364,7 +365,7 @@ const run = <E, R, EC, RC, ED, RD>(
     const awaitFatal = [outbox, spawns, timers, telemetry, shards, retained]
       .flatMap((fiber) => (fiber === undefined ? [] : [fiber.awaitFatal]))
       .reduce((first, second) => Effect.raceFirst(first, second))
-    const awaitIdle = yield* idle.make([outbox, spawns], pollInterval)
+    const quiet = yield* idle.make([outbox, spawns], pollInterval)
     const healthNow = yield* health.make({
       watched,
       workers,
@@ -398,7 +399,7 @@ const run = <E, R, EC, RC, ED, RD>(
       ),
       process: (executionId, event, options) =>
         Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options)),
-      idle: Effect.raceFirst(awaitFatal, awaitIdle),
+      awaitIdle: Effect.raceFirst(awaitFatal, quiet),
       awaitFatal,
       health: healthNow,
       commits,
@@ -435,11 +436,11 @@ const acknowledged: QueueWorker.Delivered = "Acknowledged"
 /** What a caller of a processor can tell by itself: it is no failure of a transition's own. */
 const isProcessorFailure = Schema.is(
   Schema.Union(
-    Processor.TransitionDied,
-    Processor.StepRejected,
-    Processor.StepInvalid,
-    Processor.ContextInvalid,
-    Processor.EventInvalid
+    ProcessorError.TransitionDied,
+    ProcessorError.StepRejected,
+    ProcessorError.StepInvalid,
+    ProcessorError.ContextInvalid,
+    ProcessorError.EventInvalid
   )
 )
 

@@ -28,32 +28,6 @@ import type {
 import type { Step } from "./Step.js"
 import type { StoreConflict, StoreError } from "./StoreError.js"
 
-export {
-  /** @since 0.1.0 */
-  ContextInvalid,
-  /** @since 0.1.0 */
-  DefinitionNotFound,
-  /** @since 0.1.0 */
-  EventInvalid,
-  /** @since 0.1.0 */
-  ExecutionNotFound,
-  /** @since 0.1.0 */
-  ExecutionSuspended,
-  /** @since 0.1.0 */
-  ProcessConflict,
-  /** @since 0.1.0 */
-  StepInvalid,
-  /** @since 0.1.0 */
-  StepRejected,
-  /** @since 0.1.0 */
-  TransitionDied
-} from "./ProcessorError.js"
-
-export type {
-  /** @since 0.1.0 */
-  Step
-} from "./Step.js"
-
 /**
  * What an execution does at an event. It runs again from the start where another commit came first, and where a crash came before its
  * own: effects beyond the step must bear being repeated.

@@ -87,7 +87,7 @@ const clientLayer = (options: RqliteClient.Options) =>
  * @since 0.1.0
  * @category layers
  */
-export const layerClient = (
+export const layerFromClient = (
   options?: StoreOptions
 ): Layer.Layer<ExecutionStore.ExecutionStore, StoreError, RqliteClient.RqliteClient> =>
   Layer.scoped(ExecutionStore.ExecutionStore, make(options))
@@ -110,7 +110,7 @@ export const layerClient = (
 export const layer = (
   options: Options
 ): Layer.Layer<ExecutionStore.ExecutionStore | RqliteClient.RqliteClient, StoreError, HttpClient.HttpClient> =>
-  Layer.provideMerge(layerClient(options), clientLayer(options))
+  Layer.provideMerge(layerFromClient(options), clientLayer(options))
 
 /**
  * The options as the environment gives them: those of {@link RqliteClient.config}, and

@@ -42,7 +42,7 @@ export const replay = (log: Log, { batch, inactivity, progress }: Options) =>
     const begun = yield* Clock.currentTimeMillis
     yield* progress(sent)
     // What a run before this one sent and did not see delivered.
-    yield* runtime.idle
+    yield* runtime.awaitIdle
     yield* rows(log).pipe(
       Stream.drop(sent),
       Stream.grouped(batch),
@@ -50,7 +50,7 @@ export const replay = (log: Log, { batch, inactivity, progress }: Options) =>
         Effect.gen(function* () {
           yield* runtime.process(id, rowsEvent(from, Array.from(group)))
           // Waiting here bounds what is on its way at any moment to one batch, however long the log is.
-          yield* runtime.idle
+          yield* runtime.awaitIdle
           yield* progress(from + group.length)
           // SQLite answers without ever waiting: only here does the process get round to its signals.
           yield* Effect.sleep(0)

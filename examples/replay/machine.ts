@@ -15,7 +15,7 @@ import type { SpawnEntry } from "holdfast/Commit"
 import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
-import type * as Processor from "holdfast/Processor"
+import type * as Step from "holdfast/Step"
 import type { Log, PlacedRow } from "./log.js"
 
 // Every id begins with the log's digest: several logs can be in one database, and none meets the executions of another.
@@ -131,7 +131,7 @@ const importer = (execution: Execution.Execution, event: Event.Event) =>
         context: { ...state, sent }
       },
       commit: { emits, spawns }
-    } satisfies Processor.Step
+    } satisfies Step.Step
   })
 
 /** The children of an importer, as the runtime is to create them. */
@@ -191,10 +191,10 @@ const makeCase = (inactivity: Duration.Duration) => (execution: Execution.Execut
             }
           },
           commit: { timers: [Commit.scheduleTimer(inactivityTimer, fireAt)] }
-        } satisfies Processor.Step
+        } satisfies Step.Step
       }
       case Event.WellKnownKind.Timeout:
-        return { execution: { ...execution, activePath: "Idle" } } satisfies Processor.Step
+        return { execution: { ...execution, activePath: "Idle" } } satisfies Step.Step
       case "End": {
         const { digest, activity, events, timers } = state
         const data: typeof EndedData.Type = { events, timers }
@@ -206,18 +206,18 @@ const makeCase = (inactivity: Duration.Duration) => (execution: Execution.Execut
             timers: [Commit.cancelTimer(inactivityTimer)],
             emits: activity === null ? [] : [{ targetId: counterId(digest, activity), event: summary }]
           }
-        } satisfies Processor.Step
+        } satisfies Step.Step
       }
       // The Start event, which every child is sent when it is created, brings nothing that it does not begin with.
       default:
-        return { execution } satisfies Processor.Step
+        return { execution } satisfies Step.Step
     }
   })
 
 /** A counter. It is the target of many cases; two that end at the same moment are two commits, one after the other. */
 const counter = (execution: Execution.Execution, event: Event.Event) =>
   Effect.gen(function* () {
-    if (event.kind !== "CaseEnded") return { execution } satisfies Processor.Step
+    if (event.kind !== "CaseEnded") return { execution } satisfies Step.Step
     const state = yield* decodeCounter(execution.context)
     const ended = yield* decodeEnded(event.data)
     return {
@@ -230,7 +230,7 @@ const counter = (execution: Execution.Execution, event: Event.Event) =>
           timers: state.timers + ended.timers
         }
       }
-    } satisfies Processor.Step
+    } satisfies Step.Step
   })
 
 /** All three, by definition id. */

@@ -38,12 +38,12 @@ import { trace } from "./contract/trace.js"
 import * as Subject from "./Subject.js"
 
 /**
- * The topics of the contract, each of which registers its tests. To work on one at a time, call it with `Subject.make(layer)`.
+ * The topics of the contract by name, each of which registers its tests. To work on one at a time, call it with `Subject.make(layer)`.
  *
  * @since 0.1.0
  * @category tests
  */
-export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
+export const topics = {
   commit,
   stamps,
   ledger,
@@ -73,7 +73,7 @@ export const topics: ReadonlyArray<(subject: Subject.Subject) => void> = [
   leases,
   concurrency,
   histories
-]
+} satisfies { readonly [name: string]: (subject: Subject.Subject) => void }
 
 /**
  * Registers the whole contract with vitest, under a name. The layer is built anew for each test and must give an empty store with the
@@ -98,6 +98,6 @@ export const suite = <R = never>(
 ): void => {
   describe(name, () => {
     const subject = Subject.make(layer, options)
-    for (const topic of topics) topic(subject)
+    for (const topic of Object.values(topics)) topic(subject)
   })
 }

@@ -7,14 +7,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
-import { commit } from "holdfast/testing/contract/commit"
-import { concurrency } from "holdfast/testing/contract/concurrency"
-import { corruption } from "holdfast/testing/contract/corruption"
-import { foreign } from "holdfast/testing/contract/foreign"
-import { listing } from "holdfast/testing/contract/listing"
-import { prefix } from "holdfast/testing/contract/prefix"
-import { purge } from "holdfast/testing/contract/purge"
-import { trace } from "holdfast/testing/contract/trace"
 import * as Subject from "holdfast/testing/Subject"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
@@ -40,6 +32,7 @@ const layerWith = (options: Options) =>
 // What is read from the copy, and what is decided beside it; all the rest is the server's, whose stand-in has the whole suite.
 describe("LibsqlStore with a copy of a server's stand-in", () => {
   const subject = Subject.make(layerWith({}), { layerWith, raw: Libsql.raw })
+  const { commit, concurrency, corruption, foreign, listing, prefix, purge, trace } = ContractSuite.topics
   for (const topic of [commit, trace, listing, prefix, purge, foreign, corruption, concurrency]) topic(subject)
 })
 

@@ -21,7 +21,7 @@ import { driven, stores } from "../support/workers.js"
 
 const Live = Layer.mergeAll(OrderLive, ShipmentLive).pipe(Layer.provideMerge(ExecutionRuntime.layer()))
 
-const idle = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, (runtime) => runtime.idle)
+const idle = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, (runtime) => runtime.awaitIdle)
 
 const letters = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, (runtime) => runtime.deadLetters.list()).pipe(
   Effect.map(({ entries }) => entries.map(({ error, executionId, reason }) => ({ error, executionId, reason })))
@@ -331,7 +331,7 @@ describe("Registering", () => {
         Effect.provideService(ExecutionRuntime.ExecutionRuntime, runtime)
       )
       yield* register
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.strictEqual((yield* Shipment.get("a")).status, "RUNNING")
       yield* Scope.close(scope, Exit.void)
       yield* Shipment.send("a", "Delivered", { tracking: "t" })

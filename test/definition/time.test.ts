@@ -73,7 +73,7 @@ for (const { layer, name } of stores) {
           for (let days = 1; days <= 10; days++) yield* Reminder.start(`${days}`, { days, times: 1 })
           const end = yield* Effect.fork(Reminder.await("a"))
           const ends = yield* Effect.fork(Effect.forEach([10, 1, 5], (days) => Reminder.await(`${days}`)))
-          yield* runtime.idle
+          yield* runtime.awaitIdle
           const before = asked()
           for (let n = 0; n < 10; n++) yield* TestClock.adjust("3 days")
           assert.strictEqual(yield* end, 10)

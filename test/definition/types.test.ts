@@ -41,6 +41,7 @@ describe("The types of a definition", () => {
     type S = Definition.SpecOf<typeof Order>
     expectTypeOf<S["context"]>().toEqualTypeOf<{ readonly total: number }>()
     expectTypeOf<S["input"]>().toEqualTypeOf<{ readonly total: number }>()
+    // biome-ignore lint/complexity/noBannedTypes: it is the type of an empty Struct
     expectTypeOf<S["events"]>().toEqualTypeOf<{ readonly Paid: { readonly at: Date }; readonly Remind: {} }>()
     expectTypeOf<S["timers"]>().toEqualTypeOf<"payment">()
     expectTypeOf<S["result"]>().toEqualTypeOf<{ readonly trackings: ReadonlyArray<string> }>()

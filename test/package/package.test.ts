@@ -68,10 +68,8 @@ describe("the package", () => {
     const flags = ["--legacy-peer-deps", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
     await run("npm", ["install", ...flags, join(project, filename)], { cwd: project })
     await link(["effect"])
-    const files = await readdir(join(root, "src"), { recursive: true })
-    subpaths = files
-      .filter((file) => file.endsWith(".ts") && !file.includes("internal/") && file !== "index.ts")
-      .map((file) => file.replace(/\.ts$/, ""))
+    const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+    subpaths = Object.keys(exports).flatMap((key) => /^\.\/(.+(?<!\.json))$/.exec(key)?.[1] ?? [])
   }, 240_000)
 
   afterAll(() => rm(project, { recursive: true, force: true }))
@@ -125,7 +123,9 @@ describe("the package", () => {
   })
 
   it("keeps its internals closed", async () => {
-    await expect(importAll(["holdfast/internal/sql/commitPlan"])).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/)
+    for (const path of ["internal/sql/commitPlan", "testing/contract/commit", "testing/internal/state", "index"]) {
+      await expect(importAll([`holdfast/${path}`])).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/)
+    }
   })
 
   it("is usable from CommonJS, with the same errors", async () => {

@@ -32,6 +32,17 @@ describe("the structure", () => {
     expect(rows.toSorted()).toEqual(rooms.toSorted())
   })
 
+  it("exports every public module, and nothing else", () => {
+    const modules = (folder: string) =>
+      files(`src/${folder}`).flatMap((file) => (file === "index.ts" ? [] : `${folder}${file.replace(/\.ts$/, "")}`))
+    const expected = [...modules(""), ...modules("testing/")].map((name) => [`./${name}`, `./dist/${name}.js`])
+    expect(JSON.parse(readFileSync(at("package.json"), "utf8")).exports).toEqual({
+      "./package.json": "./package.json",
+      ".": "./dist/index.js",
+      ...Object.fromEntries(expected)
+    })
+  })
+
   it("has public modules in PascalCase and internal ones in camelCase", () => {
     const names = (folder: string) => files(folder).map((file) => file.replace(/\.ts$/, ""))
     expect(names("src").filter((name) => name !== "index" && !/^[A-Z][A-Za-z]*$/.test(name))).toEqual([])

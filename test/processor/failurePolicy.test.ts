@@ -11,6 +11,7 @@ import type { Execution } from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Processor from "holdfast/Processor"
+import type * as ProcessorError from "holdfast/ProcessorError"
 import * as Step from "holdfast/Step"
 import { StoreUnavailable } from "holdfast/StoreError"
 import * as Support from "../support/workers.js"
@@ -314,7 +315,7 @@ onEach("A failing transition", (make) => {
   it.effect("is judged by its definition's own policy first, and by the processor's where that says to try again", () =>
     on((store) =>
       Effect.gen(function* () {
-        const own = (onFailure: Processor.OnFailure<Declined | Processor.ContextInvalid>) =>
+        const own = (onFailure: Processor.OnFailure<Declined | ProcessorError.ContextInvalid>) =>
           Processor.transition({ context: Schema.Struct({}), transition: () => Effect.fail(declined), onFailure })
         const failing = yield* Processor.make({ definitions: { recorder: own("fail") } })
         const retrying = yield* Processor.make({ definitions: { recorder: own("retry") }, onFailure: "fail" })
@@ -359,7 +360,7 @@ onEach("A failing transition", (make) => {
         })
         yield* runtime.create(execution("r", { definitionId: "recovering" }))
         yield* runtime.send("r", event("e9"))
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         assert.strictEqual((yield* load(store, "a")).error, "Declined: declined: limit")
         assert.deepStrictEqual(seen(yield* load(store, "r")), ["e9"])
         assert.strictEqual(yield* Ref.get(runs), 3)

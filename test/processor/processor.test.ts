@@ -17,6 +17,7 @@ import type { Status } from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import * as Processor from "holdfast/Processor"
+import * as ProcessorError from "holdfast/ProcessorError"
 import { StoreConflict } from "holdfast/StoreError"
 import * as Support from "../support/workers.js"
 
@@ -147,7 +148,7 @@ onEach("Processor", (make) => {
           emits: [{ targetId: "a", event: event("e1") }]
         })
         const error = yield* Effect.flip(process("a", event("e1"), { ack: { _tag: "Outbox", seq: 1 } }))
-        Support.assertError(error, new Processor.ExecutionSuspended({ executionId: "a", eventId: "e1" }))
+        Support.assertError(error, new ProcessorError.ExecutionSuspended({ executionId: "a", eventId: "e1" }))
         assert.deepStrictEqual(yield* Support.pendingIds(store), ["e1"])
         assert.isFalse(yield* store.isProcessed("a", "e1"))
       })
@@ -158,7 +159,7 @@ onEach("Processor", (make) => {
     withRecorder((store, { process }) =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(process("a", event("e1"), { ack: { _tag: "Outbox", seq: 1 } }))
-        Support.assertError(error, new Processor.ExecutionNotFound({ executionId: "a", eventId: "e1" }))
+        Support.assertError(error, new ProcessorError.ExecutionNotFound({ executionId: "a", eventId: "e1" }))
         assert.isTrue(Option.isNone(yield* store.load("a")))
       })
     )
@@ -172,7 +173,7 @@ onEach("Processor", (make) => {
           const error = yield* Effect.flip(process(definitionId, event("e1")))
           Support.assertError(
             error,
-            new Processor.DefinitionNotFound({ executionId: definitionId, eventId: "e1", definitionId })
+            new ProcessorError.DefinitionNotFound({ executionId: definitionId, eventId: "e1", definitionId })
           )
         }
       })
@@ -300,7 +301,7 @@ onEach("Processor", (make) => {
         yield* store.save(execution("a"))
         Support.assertError(
           yield* Effect.flip(brief.process("a", event("e1"))),
-          new Processor.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 3 })
+          new ProcessorError.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 3 })
         )
         const fiber = yield* Effect.fork(Effect.flip(byDefault.process("a", event("e1"))))
         yield* Effect.repeat(Effect.zipRight(TestClock.adjust("10 seconds"), Fiber.poll(fiber)), {
@@ -309,7 +310,7 @@ onEach("Processor", (make) => {
         })
         Support.assertError(
           yield* Fiber.join(fiber),
-          new Processor.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 10 })
+          new ProcessorError.ProcessConflict({ executionId: "a", eventId: "e1", attempts: 10 })
         )
         assert.isFalse(yield* store.isProcessed("a", "e1"))
       })

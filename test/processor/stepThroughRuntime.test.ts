@@ -125,7 +125,7 @@ onEach("A built step", (make) => {
         const runtime = yield* ExecutionRuntime.make({ definitions: { crew, worker } })
         const prices = [1, 2, 500, 4]
         yield* runtime.start(execution("p", { definitionId: "crew", context: { prices }, priority: 3 }))
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         const parent = yield* load(store, "p")
         assert.strictEqual(parent.status, "DONE")
         assert.strictEqual(parent.outcome, "success")
@@ -175,7 +175,7 @@ onEach("A built step", (make) => {
           })
         const runtime = yield* ExecutionRuntime.make({ definitions: { checkout } })
         yield* runtime.start(execution("p", { definitionId: "checkout" }))
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         assert.strictEqual((yield* load(store, "p")).status, "DONE")
         const region = yield* load(store, "p:Verifying.Fraud:0")
         assert.deepInclude(region, { definitionId: "checkout", rootPath: "Verifying.Fraud", status: "DONE" })

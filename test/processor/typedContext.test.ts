@@ -325,7 +325,7 @@ onEach("A typed context", (make) => {
       Effect.gen(function* () {
         const runtime = yield* ExecutionRuntime.make({ definitions: { order: withPolicy() } })
         yield* runtime.start(execution("b", { definitionId: "order", context: stored }))
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         assert.strictEqual((yield* load(store, "b")).context["qty"], 3)
         const error = yield* Effect.flip(runtime.process("a", event("e1")))
         assert.strictEqual(error._tag, "ContextInvalid")

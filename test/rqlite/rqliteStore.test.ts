@@ -210,7 +210,10 @@ describe("opening", () => {
       const client = yield* Effect.provide(RqliteClient.RqliteClient, context)
       expect((yield* client.query(count))[0]?.values).toEqual([[1]])
       const second = yield* Layer.build(
-        Layer.provide(RqliteStore.layerClient({ prefix: "harel_" }), Layer.succeed(RqliteClient.RqliteClient, client))
+        Layer.provide(
+          RqliteStore.layerFromClient({ prefix: "harel_" }),
+          Layer.succeed(RqliteClient.RqliteClient, client)
+        )
       )
       const found = yield* Effect.provide(
         Effect.flatMap(ExecutionStore, (store) => store.load("a")),

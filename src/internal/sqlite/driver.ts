@@ -13,6 +13,7 @@ import { check, memory } from "./checkFile.js"
 import * as sqliteConnection from "./connection.js"
 import { mayBeApplied, toStoreError } from "./error.js"
 import { make as makeTurn } from "./eventLoop.js"
+import { OpenFiles } from "./openFiles.js"
 
 const call = { operation: "open" }
 
@@ -63,6 +64,9 @@ export const make = ({
     }
     // Said even where it seems so already: as it is built for Node, SQLite goes down to NORMAL with its first write to the log.
     yield* pragma(synchronous[durability])
+    // A first read makes the log.
+    yield* pragma("PRAGMA schema_version")
+    connection.watch(OpenFiles.of(filename, turn))
     return groupCommit
       ? yield* group.make(single, group.embedded)
       : { ...single, transaction: (call, statements) => single.transaction(call, () => statements) }

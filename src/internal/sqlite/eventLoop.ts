@@ -9,10 +9,12 @@ const schedule: (task: () => void) => unknown =
 /**
  * - `wait`: waits for a turn of the event loop where it has had none for a while, and otherwise not at all.
  * - `take`: the same for who cannot wait: false where it would have to.
+ * - `count`: how many turns have begun.
  */
 export interface Turn {
   readonly wait: Effect.Effect<void>
   readonly take: () => boolean
+  readonly count: () => number
 }
 
 /**
@@ -23,6 +25,7 @@ export interface Turn {
  */
 export const make = (): Turn => {
   let since = 0
+  let count = 0
   let waiting: Array<() => void> | undefined
 
   const turned = (): void => {
@@ -34,6 +37,7 @@ export const make = (): Turn => {
   const take = (): boolean => {
     if (waiting !== undefined) return performance.now() - since < patience
     waiting = []
+    count++
     since = performance.now()
     schedule(turned)
     return true
@@ -48,5 +52,5 @@ export const make = (): Turn => {
           else waiting.push(go)
         })
   )
-  return { take, wait }
+  return { count: () => count, take, wait }
 }

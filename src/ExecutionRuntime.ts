@@ -24,11 +24,13 @@ import * as registry from "./internal/processor/registry.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
+import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
 import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
 import * as OutboxRelay from "./OutboxRelay.js"
 import type * as Processor from "./Processor.js"
+import type { DefinitionNotFound } from "./ProcessorError.js"
 import * as ProcessorError from "./ProcessorError.js"
 import type * as QueueWorker from "./QueueWorker.js"
 import * as Retention from "./Retention.js"
@@ -69,6 +71,18 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
 }
 
 /**
+ * A definition that work waits for and that the runtime does not have. `since` is when the runtime saw such work first, in seconds since the
+ * epoch.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface UnknownDefinition {
+  readonly definitionId: string
+  readonly since: number
+}
+
+/**
  * How a runtime is.
  *
  * - `live`: whether all workers run. One ends at a defect alone; then only a restart brings it back: see `awaitFatal`.
@@ -78,6 +92,8 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
  * - `outbox`, `spawns`, `timers`: how the workers are.
  * - `shards`, `retention`: how these are, where the options ask for them.
  * - `store`: how much work there is, as of at most a second ago; none where the store does not answer.
+ * - `unknownDefinitions`: the definitions that work of the store waits for and that this runtime does not have. That is no problem where another
+ *   process serves them.
  * - `oldestAge`: for how many seconds the oldest event, or due timer, has been waiting; none where nothing waits.
  *
  * @since 0.1.0
@@ -93,6 +109,7 @@ export interface Health {
   readonly shards: Option.Option<Shards.Health>
   readonly retention: Option.Option<Retention.Health>
   readonly store: Option.Option<Stats>
+  readonly unknownDefinitions: ReadonlyArray<UnknownDefinition>
   readonly oldestAge: Option.Option<number>
 }
 
@@ -224,6 +241,8 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: gets the events without a target, at least once, in order.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
+ * - `unknownDefinition`: what becomes of work for a definition that the runtime does not have: `"wait"` (the default) leaves it to other
+ *   processes, or until the definition is registered; `"fail"` counts it as failed, so that it is a dead letter in the end.
  * - `concurrency`, `pageSize`, `retry`, `maxAttempts`, `shutdownTimeout`: of each worker, see `QueueWorker.Options`.
  * - `pollInterval`: how often the relays look for what other processes wrote, by default 1 second.
  * - `timerInterval`: the same for timers, by default 5 seconds.
@@ -248,6 +267,7 @@ export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
     | ((entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>)
     | undefined
   readonly unknownTarget?: OutboxRelay.UnknownTarget | undefined
+  readonly unknownDefinition?: "wait" | "fail" | undefined
   readonly timerInterval?: Duration.DurationInput | undefined
   readonly leases?: boolean | Shards.Options | undefined
   readonly retention?: Retention.Options | undefined
@@ -321,6 +341,14 @@ const run = <E, R, EC, RC, ED, RD>(
     const given = withTypedFailures(givenTransitions(options))
     for (const [id, transition] of yield* processor.provided(given)) registry.add(definitions, id, transition)
     const { process } = yield* processor.make(definitions, options.conflictRetry)
+    const unknown: unknownDefinitions.UnknownDefinitions = new Map()
+    const processing: typeof process = (executionId, event, processOptions) =>
+      Effect.catchTag(
+        process(executionId, event, processOptions),
+        "DefinitionNotFound",
+        (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
+          options.unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
+      )
 
     const deliver = (
       entry: OutboxEntry,
@@ -328,7 +356,7 @@ const run = <E, R, EC, RC, ED, RD>(
     ): Effect.Effect<QueueWorker.Delivered, ED | TransitionFailed | Processor.ProcessError, RD> => {
       const { event, seq, targetId } = entry
       if (targetId !== null) {
-        return Effect.as(process(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
+        return Effect.as(processing(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
       }
       return Effect.as(options.deliverExternal?.(entry, delivery) ?? Effect.void, delivered)
     }
@@ -343,13 +371,18 @@ const run = <E, R, EC, RC, ED, RD>(
     const [outbox, spawns, timers] = yield* Effect.parallelFinalizers(
       Effect.all([
         Effect.sequentialFinalizers(OutboxRelay.make({ ...common, deliver })),
-        Effect.sequentialFinalizers(SpawnRelay.make(common)),
+        Effect.sequentialFinalizers(
+          SpawnRelay.make({
+            ...common,
+            serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
+          })
+        ),
         Effect.sequentialFinalizers(
           TimerSweeper.make({
             ...common,
             pollInterval: timerInterval,
             deliver: (timer, event) =>
-              process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
+              processing(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
                 Effect.as(acknowledged),
                 // Purged: there is nobody to wait for.
                 Effect.catchTag("ExecutionNotFound", () => Effect.succeed(delivered))
@@ -375,7 +408,8 @@ const run = <E, R, EC, RC, ED, RD>(
       relayInterval: pollInterval,
       timerInterval,
       stallAfter: options.stallAfter ?? "30 seconds",
-      awaitFatal
+      awaitFatal,
+      unknownDefinitions: unknown
     })
     const control = yield* Control.make({ conflictRetry: options.conflictRetry })
 
@@ -413,6 +447,19 @@ const run = <E, R, EC, RC, ED, RD>(
       }
     }
   })
+
+/** A definition that is missing counts as a failure of the event. */
+const countedAsFailed = (cause: DefinitionNotFound): TransitionFailed => {
+  const { definitionId, eventId, executionId } = cause
+  return new TransitionFailed({ executionId, eventId, definitionId, cause })
+}
+
+/** The work waits for its definition, which is said where people look. */
+const waiting = (
+  unknown: unknownDefinitions.UnknownDefinitions,
+  error: DefinitionNotFound
+): Effect.Effect<never, DefinitionNotFound> =>
+  Effect.zipRight(unknownDefinitions.note(unknown, error), Effect.fail(error))
 
 type ProcessOptions = Parameters<ExecutionRuntime["process"]>[2]
 

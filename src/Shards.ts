@@ -26,6 +26,8 @@ import type { StoreRejected } from "./StoreError.js"
  *   default half a second.
  * - `holder`: the name of this process, by default a new id. No other living process may have it. One that starts again under its name goes
  *   on with its shards at once, where under a new one it waits for `ttl`.
+ * - `service`: which processes share, by default all of the store. Processes that do not have the same definitions must not: a shard would lie
+ *   with one that cannot do its work. Give those with the same definitions one name, of at most 200 characters.
  *
  * @since 0.1.0
  * @category models
@@ -35,6 +37,7 @@ export interface Options {
   readonly ttl?: Duration.DurationInput | undefined
   readonly handover?: Duration.DurationInput | undefined
   readonly holder?: string | undefined
+  readonly service?: string | undefined
 }
 
 /**

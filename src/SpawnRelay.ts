@@ -20,6 +20,7 @@ import { printable } from "./internal/util/printable.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
 import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
+import { DefinitionNotFound } from "./ProcessorError.js"
 import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
 
 /**
@@ -73,6 +74,7 @@ export type MakeChild<E = never, R = never> = (
  * How children are created.
  *
  * - `child`: decides what a child is; by default {@link defaultChild}.
+ * - `serves`: whether this process has a definition, by default all: a child of another waits, for the process that has it.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
@@ -80,6 +82,7 @@ export type MakeChild<E = never, R = never> = (
  */
 export interface Options<E = never, R = never> extends WorkerOptions {
   readonly child?: MakeChild<E, R> | undefined
+  readonly serves?: ((definitionId: string) => boolean) | undefined
 }
 
 /**
@@ -137,6 +140,7 @@ export const make = <E = never, R = never>(
   Effect.gen(function* () {
     const store = yield* ExecutionStore
     const provide = telemetryContext.provide(yield* Effect.context<R>())
+    const { serves = () => true } = options
     const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
 
     const create = (spawn: SpawnEntry) =>
@@ -148,6 +152,10 @@ export const make = <E = never, R = never>(
         }
         const child = yield* provide(makeChild(spawn, parent))
         if (child.id !== childId) return yield* new ChildRejected({ parentId, childId, madeId: child.id })
+        if (!serves(child.definitionId)) {
+          const { definitionId } = child
+          return yield* new DefinitionNotFound({ executionId: childId, eventId: Event.start(childId).id, definitionId })
+        }
         yield* store
           .commit(
             { ...child, version: 0 },

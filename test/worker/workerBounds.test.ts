@@ -92,6 +92,7 @@ describe("A page that cannot be read", () => {
       const relay = yield* relayOn(
         {
           ...store,
+          exclusive: false,
           pendingOutbox: (query) =>
             Effect.filterOrFail(
               store.pendingOutbox(query),

@@ -13,6 +13,8 @@ import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { Telemetry } from "../../Telemetry.js"
 import { isOutage } from "../supervision/storeMonitor.js"
 import { describe } from "../util/causeText.js"
+import type { UnknownDefinitions } from "./unknownDefinitions.js"
+import * as unknownDefinitions from "./unknownDefinitions.js"
 
 /** Writes that fail for the state of the store: since when, the last one, and what it was told. It ends with one that succeeds. */
 interface WriteOutage {
@@ -68,6 +70,7 @@ export interface Options {
   readonly timerInterval: Duration.DurationInput
   readonly stallAfter: Duration.DurationInput
   readonly awaitFatal: Effect.Effect<never>
+  readonly unknownDefinitions: UnknownDefinitions
 }
 
 /** How long the store may take to count. */
@@ -137,6 +140,7 @@ const look = (options: Options, counted: Counted, ended: string | undefined): Ef
       problems,
       ...parts,
       store,
+      unknownDefinitions: unknownDefinitions.current(options.unknownDefinitions, now),
       oldestAge: Option.flatMap(store, (stats) => oldestOf(stats, now))
     }
   })

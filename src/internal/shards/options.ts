@@ -24,6 +24,9 @@ const refuse = (path: string, problem: string | undefined): Effect.Effect<void, 
     ? Effect.void
     : new StoreRejected({ operation: "open", reason: "invalid-input", path, detail: problem })
 
+const serviceName = (name: unknown): string | undefined =>
+  leaseName(name) ?? (typeof name === "string" && name.length > 200 ? "longer than 200 characters" : undefined)
+
 export const decode = (options: Options): Effect.Effect<Settings, StoreRejected> =>
   Effect.gen(function* () {
     const count = options.count ?? 32
@@ -34,13 +37,14 @@ export const decode = (options: Options): Effect.Effect<Settings, StoreRejected>
     yield* refuse("handover", Duration.lessThan(handover, ttl) ? undefined : "expected less than ttl")
     const holder = options.holder ?? (yield* Ids.next)
     yield* refuse("holder", leaseName(holder))
+    if (options.service !== undefined) yield* refuse("service", serviceName(options.service))
     return {
       count,
       holder,
       ttl,
       handover,
       interval: Duration.times(ttl, 1 / 3),
-      pool: `shards/${count}`,
+      pool: options.service === undefined ? `shards/${count}` : `shards/${count}/${options.service}`,
       names: Array.from({ length: count }, (_, i) => String(i))
     }
   })

@@ -8,17 +8,19 @@ import { isOutage } from "../supervision/storeMonitor.js"
 
 /**
  * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it
- * is removed, or becomes a dead letter.
+ * is removed, or becomes a dead letter. What is to be done `elsewhere` is another process's, or waits for a definition to be registered, of which
+ * the worker is told: it is looked at again only now and then.
  */
 export type Decision =
   | { readonly _tag: "Retry" }
-  | { readonly _tag: "Wait"; readonly outage?: true }
+  | { readonly _tag: "Wait"; readonly outage?: true; readonly elsewhere?: true }
   | { readonly _tag: "Drop" }
   | { readonly _tag: "Bury"; readonly reason: Reason }
 
 const retry: Decision = { _tag: "Retry" }
 const wait: Decision = { _tag: "Wait" }
 const outage: Decision = { _tag: "Wait", outage: true }
+const elsewhere: Decision = { _tag: "Wait", elsewhere: true }
 
 /** What is to become of an event whose target does not exist. */
 export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision => {
@@ -36,9 +38,8 @@ export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision
 export const isNotFound = (error: unknown, lane: string | null): boolean =>
   error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
 
-/** Whether this says that the work can only wait: for an execution to be resumed, or for its definition to be registered. */
-const isWaiting = (error: unknown): boolean =>
-  error instanceof Postponed || error instanceof ExecutionSuspended || error instanceof DefinitionNotFound
+/** Whether this says that the work can only wait, as for an execution to be resumed. */
+const isWaiting = (error: unknown): boolean => error instanceof Postponed || error instanceof ExecutionSuspended
 
 /** What is to become of work of this lane; `notFound` is for work whose target does not exist. */
 export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Decision): Decision => {
@@ -52,5 +53,6 @@ export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFoun
   }
   if (isOutage(error)) return outage
   if (isWaiting(error)) return wait
+  if (error instanceof DefinitionNotFound) return elsewhere
   return isNotFound(error, lane) ? notFound : retry
 }

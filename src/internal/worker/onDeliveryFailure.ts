@@ -82,7 +82,8 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
     case "Retry":
       return retry(failed)
     case "Wait":
-      return decision.outage === true ? waitForStore(failed) : wait(failed)
+      if (decision.outage === true) return waitForStore(failed)
+      return wait(failed, decision.elsewhere === true ? retrySchedule.waitingElsewhere : retrySchedule.waiting)
     case "Drop":
       return drop(failed)
     case "Bury":
@@ -106,11 +107,14 @@ const waitForStore = <A>(failed: Failed<A>): Effect.Effect<FailureState> =>
   )
 
 /** The work waits for something, which does not count as an attempt. */
-const wait = <A>({ before, error, now, options, work }: Failed<A>): Effect.Effect<FailureState> =>
+const wait = <A>(
+  { before, error, now, options, work }: Failed<A>,
+  schedule = retrySchedule.waiting
+): Effect.Effect<FailureState> =>
   Effect.gen(function* () {
     const waits = before.waits + 1
     const waitedBefore = before.waits > 0 ? before.progress : undefined
-    const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
+    const { at, progress } = yield* retrySchedule.next(schedule, undefined, waits, now, waitedBefore)
     yield* log.debug(`${work.label()} waits: ${error}`)
     yield* options.settled("postponed")
     return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }

@@ -70,7 +70,7 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
 
 const rqliteRejectedFields = {
   operation: Schema.String,
-  reason: Schema.Literal("invalid-input", "auth", "tls", "endpoint", "request"),
+  reason: Schema.Literal("invalid-input", "auth", "tls", "endpoint", "too-large", "request"),
   path: Schema.optional(Schema.String),
   node: Schema.optional(Schema.String),
   detail: Schema.String,
@@ -84,7 +84,8 @@ const rqliteRejectedFields = {
  * - `"auth"`: the credentials are wrong, or the user lacks the permission that the call needs.
  * - `"tls"`: the certificate of a node is not trusted, or a node does not speak TLS.
  * - `"endpoint"`: what answers at the URL is no node: a proxy that knows no such path, for example.
- * - `"request"`: a node refused the request, or it is too large for a proxy before it.
+ * - `"too-large"`: the request is larger than a proxy before the node allows, or the answer to a query is longer than a string may be.
+ * - `"request"`: a node refused the request.
  *
  * `"auth"`, `"tls"` and `"endpoint"` say that all nodes that could be asked refused the call so: as long as one of them answers, or may do so
  * later, it is no failure, or one of {@link RqliteUnavailable}.
@@ -115,7 +116,7 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
 
 const rqliteStatementErrorFields = {
   operation: Schema.String,
-  reason: Schema.Literal("constraint", "disk-full", "read-only", "busy", "sql"),
+  reason: Schema.Literal("constraint", "disk-full", "too-large", "read-only", "busy", "sql"),
   index: Schema.optional(Schema.Number),
   sql: Schema.optional(Schema.String),
   node: Schema.optional(Schema.String),
@@ -127,7 +128,7 @@ const rqliteStatementErrorFields = {
  *
  * `index` is the place of the statement in the request, from 0; it is missing where the transaction failed as a whole, for example when
  * a deferred constraint was checked at its end. `detail` is SQLite's text. `reason` sorts it: `"constraint"`, `"disk-full"`,
- * `"read-only"` (a write where only reads are allowed), `"busy"` (may work later), else `"sql"`.
+ * `"too-large"` (a value or a row above SQLite's limit), `"read-only"` (a write where only reads are allowed), `"busy"` (may work later), else `"sql"`.
  *
  * @since 0.1.0
  * @category errors

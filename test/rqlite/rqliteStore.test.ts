@@ -1,4 +1,5 @@
 import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientError from "@effect/platform/HttpClientError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -274,7 +275,35 @@ describe("a store that has opened", () => {
       const { store } = yield* opened(node)
       const { save } = yield* store
       yield* node.inject({ path: "/db/execute", apply: 0, answer: { status: 413, body: "too large" } })
-      expect(yield* Effect.flip(save(order("a")))).toMatchObject({ _tag: "StoreRejected", reason: "sql" })
+      expect(yield* Effect.flip(save(order("a")))).toMatchObject({ _tag: "StoreRejected", reason: "too-large" })
+    })
+  )
+
+  it.scoped("reads a backlog in parts where one answer would be too long, and names the row that never fits", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make()
+      const longest = 900
+      const error = new Error("Cannot create a string longer than 0x1fffffe8 characters")
+      const http = HttpClient.transform(node.http, (answer, request) =>
+        Effect.flatMap(answer, (response) =>
+          Effect.flatMap(response.text, (text) =>
+            text.length > longest && text.includes('"event"')
+              ? new HttpClientError.ResponseError({ request, response, reason: "Decode", cause: error })
+              : Effect.succeed(response)
+          )
+        )
+      )
+      const { store } = yield* opened({ ...node, http })
+      const { ackOutbox, enqueue, pendingOutbox } = yield* store
+      yield* enqueue(Array.from({ length: 8 }, (_, i) => emit(`${i}`)))
+      expect((yield* pendingOutbox({ limit: 8 })).entries.map(({ event }) => event.id)).toEqual([..."01234567"])
+      yield* enqueue([emit("x".repeat(longest))])
+      for (const seq of [1, 2, 3, 4, 5, 6, 7, 8]) yield* ackOutbox(seq)
+      const fiber = yield* Effect.fork(Effect.flip(pendingOutbox()))
+      yield* TestClock.adjust("10 seconds")
+      const refused = yield* Fiber.join(fiber)
+      expect(refused).toMatchObject({ _tag: "StoreRejected", operation: "pendingOutbox", reason: "too-large" })
+      expect(refused.message).toContain("the first row does not fit")
     })
   )
 

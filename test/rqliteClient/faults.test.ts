@@ -72,7 +72,7 @@ const cases: ReadonlyArray<Case> = [
   never("a wrong base path", "endpoint", { status: 404 }),
   never("a path that the node does not have", "endpoint", { status: 404, genuine: true }),
   never("a proxy's bad request", "endpoint", { status: 400, body: "bad request" }),
-  never("too large for a proxy", "request", { status: 413 }),
+  never("too large for a proxy", "too-large", { status: 413 }),
   never("a request that is not understood", "request", { status: 400, body: "invalid request\n", genuine: true }),
   never("a statement that cannot be rewritten", "request", { status: 500, body: "SQL rewrite: ?", genuine: true })
 ]

@@ -273,6 +273,18 @@ describe("what the HTTP client fails with", () => {
   )
 })
 
+describe("an answer that is longer than a string may be", () => {
+  it.effect("is too large where it was only read, and leaves the outcome of a write open", () =>
+    Effect.gen(function* () {
+      const broken = new RangeError("Cannot create a string longer than 0x1fffffe8 characters")
+      const { client, sent } = yield* madeUp({ urls: ["http://one:4001"], retry: once }, () => ({ broken }))
+      expect(yield* Effect.flip(client.query(select))).toMatchObject({ reason: "too-large", outcome: "not-applied" })
+      expect(yield* Effect.flip(client.execute(insert))).toMatchObject({ reason: "connection", outcome: "unknown" })
+      expect(sent.length).toBe(2)
+    })
+  )
+})
+
 describe("a version", () => {
   it.each([
     ["v8.32.5", true],

@@ -84,10 +84,10 @@ describe("the SQL texts that the client reads", () => {
     expect(SqlText.analysisOf(sql)).toMatchObject({ sql: sent, problem: undefined })
   })
 
-  it("wraps the placeholders of the parameters that are sent as bytes, each time they are used", () => {
+  it("wraps the placeholders of the parameters that are sent in hexadecimal digits, each time they are used", () => {
     const analysis = SqlText.analysisOf("SELECT ?1, '?1', ?2, ?1")
     expect(SqlText.withText(analysis, (index) => index === 0)).toBe(
-      "SELECT (+CAST(?1 AS TEXT)), '?1', ?2, (+CAST(?1 AS TEXT))"
+      "SELECT (+CAST(unhex(?1) AS TEXT)), '?1', ?2, (+CAST(unhex(?1) AS TEXT))"
     )
     expect(SqlText.withText(analysis, () => false)).toBe(analysis.sql)
   })

@@ -42,9 +42,10 @@ const groupLimits = { maxCommits: 32, maxBytes: 1_000_000 }
 
 const readLimits = { maxReads: 100, maxBytes: 4_000_000, maxRequests: 2 }
 
+const ofRequest: ReadonlyArray<RqliteError["reason"]> = ["invalid-input", "too-large", "request"]
+
 /** Of a whole request that was refused, a part may not be. */
-const isSplit = (error: RqliteError): boolean =>
-  error._tag === "RqliteRejected" && (error.reason === "invalid-input" || error.reason === "request")
+const isSplit = (error: RqliteError): boolean => error._tag === "RqliteRejected" && ofRequest.includes(error.reason)
 
 /** A driver on a cluster: a transaction is one request and one entry in the Raft log, reads of the same moment are one request. */
 export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlDriver, never, Scope.Scope> =>

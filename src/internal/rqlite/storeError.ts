@@ -17,7 +17,8 @@ const rejected: Readonly<Record<RqliteRejected["reason"], StoreRejected["reason"
   auth: "auth",
   tls: "open",
   endpoint: "open",
-  // About this request alone, such as one too large for a proxy: it is not to be waited for.
+  "too-large": "too-large",
+  // About this request alone: it is not to be waited for.
   request: "sql"
 }
 

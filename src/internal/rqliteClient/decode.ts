@@ -99,6 +99,7 @@ export const executeResult = (result: Result, verb: string): ExecuteResult => {
 const sorts: ReadonlyArray<readonly [RegExp, RqliteStatementError["reason"]]> = [
   [/constraint failed/, "constraint"],
   [/database or disk is full/, "disk-full"],
+  [/string or blob too big/, "too-large"],
   [/attempt to change database via query operation|attempt to write a readonly database/, "read-only"],
   [/database (table |schema )?is locked|cannot start a transaction within a transaction/, "busy"]
 ]

@@ -1,4 +1,5 @@
 import * as Either from "effect/Either"
+import * as Encoding from "effect/Encoding"
 import type { Param, Statement } from "../../RqliteClient.js"
 import { RqliteRejected } from "../../RqliteError.js"
 import { type Analysis, analysisOf, withText } from "./sqlText.js"
@@ -9,10 +10,10 @@ export interface Encoded {
   readonly statements: ReadonlyArray<Analysis>
 }
 
-const utf8 = new TextEncoder()
 const bytes = (values: Uint8Array): string => `[${values.join(",")}]`
 
-// rqlite makes a blob of every string that looks like a blob literal, whatever white space surrounds it.
+// rqlite makes a blob of every string that looks like a blob literal, whatever white space surrounds it. Such a text is sent in hexadecimal
+// digits, which releases before 8.31 take too; those refuse an array of bytes.
 const looksLikeBlob = (param: Param | undefined): param is string =>
   typeof param === "string" && /^[\s\u0085]*[xX]'/.test(param)
 
@@ -23,7 +24,7 @@ const encodeParam = (param: Param): Either.Either<string, string> => {
   if (param === null || typeof param === "boolean") return Either.right(String(param))
   if (typeof param === "string") {
     if (!param.isWellFormed()) return Either.left("a string with a lone surrogate is not Unicode")
-    return Either.right(looksLikeBlob(param) ? bytes(utf8.encode(param)) : JSON.stringify(param))
+    return Either.right(JSON.stringify(looksLikeBlob(param) ? Encoding.encodeHex(param) : param))
   }
   if (typeof param === "number") {
     if (!Number.isFinite(param)) return Either.left(`${param} is not a number that SQLite can store`)

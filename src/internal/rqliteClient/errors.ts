@@ -51,6 +51,9 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
     return rejected(call, node, "request", `the request could not be made: ${error.description ?? error.reason}`)
   }
   const { detail, problem } = transportError.read(cause)
+  if (tooLong.test(detail) && !call.write) {
+    return rejected(call, node, "too-large", `the answer is longer than a text may be here (${detail})`, cause)
+  }
   switch (problem) {
     case "certificate":
       return rejected(call, node, "tls", detail, cause)
@@ -62,6 +65,9 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
       return unknown(call, node, "connection", detail, cause)
   }
 }
+
+// What V8 says where an answer does not fit a string.
+const tooLong = /^(Cannot create a string longer|Invalid string length)/
 
 // What a node advertises, or a name that stands for several of them, may have no address here.
 const explained = (detail: string): string =>
@@ -84,7 +90,7 @@ const ofProxy = (call: Call, node: string, status: number, said: string): Rqlite
     case 504:
       return unknown(call, node, "timeout", said)
     case 413:
-      return rejected(call, node, "request", said)
+      return rejected(call, node, "too-large", `the request is larger than a proxy before the node allows (${said})`)
     case 429:
       return notApplied(call, node, "busy", `too many requests (${said})`)
   }

@@ -100,15 +100,15 @@ export const analysisOf = (sql: string): Analysis => {
 }
 
 /**
- * The text with the placeholders of the given parameters wrapped, so that bytes bound to them are text to SQLite. The `+` takes away the
- * affinity that the cast would bring: comparisons are those of a bare placeholder.
+ * The text with the placeholders of the given parameters wrapped, so that hexadecimal digits bound to them are the text that they stand for.
+ * The `+` takes away the affinity that the cast would bring: comparisons are those of a bare placeholder.
  */
 export const withText = (analysis: Analysis, isText: (index: number) => boolean): string => {
   let text = ""
   let from = 0
   for (const { end, index, start } of analysis.placeholders) {
     if (!isText(index)) continue
-    text += `${analysis.sql.slice(from, start)}(+CAST(${analysis.sql.slice(start, end)} AS TEXT))`
+    text += `${analysis.sql.slice(from, start)}(+CAST(unhex(${analysis.sql.slice(start, end)}) AS TEXT))`
     from = end
   }
   return text + analysis.sql.slice(from)

@@ -8,7 +8,9 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as TestServices from "effect/TestServices"
 
-const pause = (duration: Duration.DurationInput) => TestServices.provideLive(Effect.sleep(duration))
+// In a finalizer too it ends as soon as nobody waits for it any more.
+const pause = (duration: Duration.DurationInput) =>
+  Effect.interruptible(TestServices.provideLive(Effect.sleep(duration)))
 
 /** Real time passes between tries, ten seconds at most. */
 export const retry = Schedule.tapOutput(Schedule.recurs(100), () => pause("100 millis"))

@@ -468,15 +468,29 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
   Context.GenericTag<ExecutionStore>("holdfast/ExecutionStore")
 
 /**
- * What is the same for every backend.
+ * What is the same for every backend: how large what it is given may be, in bytes of UTF-8 of the stored text. What is larger is refused with
+ * `StoreRejected`, before anything is written, and the error names the limit. Each is a whole number of 1 or more.
  *
- * - `maxIdBytes`: how long an id may be, in bytes of UTF-8; by default 1,024. Ids of events may be twice as long and 64 bytes more.
+ * - `maxIdBytes`: how long an id may be, by default 1,024. Ids of events may be twice as long and 64 bytes more.
+ * - `maxEventBytes`: an event, by default 1 MiB.
+ * - `maxContextBytes`: the context of an execution, or of a child to create, by default 4 MiB. It is read and written again at each step.
+ * - `maxResultBytes`: what a child tells its parent at its end (a `Finished` event), by default 1 MiB. It stays in the parent's row.
+ * - `maxCommitBytes`: all that a commit writes, the execution's row included, and what any other call writes; by default 8 MiB.
+ * - `maxCommitItems`: how many events, children and timer operations a commit may have, of each kind, and how many events `enqueue` takes; by
+ *   default 10,000.
+ *
+ * While a text is made, read or bound, nothing else runs in the process. A database may have lower limits of its own.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Options {
   readonly maxIdBytes?: number | undefined
+  readonly maxEventBytes?: number | undefined
+  readonly maxContextBytes?: number | undefined
+  readonly maxResultBytes?: number | undefined
+  readonly maxCommitBytes?: number | undefined
+  readonly maxCommitItems?: number | undefined
 }
 
 /**

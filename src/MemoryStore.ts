@@ -7,14 +7,14 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExecutionStore from "./ExecutionStore.js"
-import { wholeNumber } from "./internal/codec/validate.js"
+import { storeOptions } from "./internal/codec/validate.js"
 import * as memoryEncoded from "./internal/memory/encoded.js"
 import { Tables } from "./internal/memory/tables.js"
 import { StoreRejected } from "./StoreError.js"
 
 /**
  * - `traceMax`: how many steps the trace of an execution keeps, by default 200; 0 keeps all.
- * - `maxIdBytes`: see `ExecutionStore.Options`.
+ * - `maxIdBytes` and the other limits: see `ExecutionStore.Options`.
  *
  * @since 0.1.0
  * @category models
@@ -27,19 +27,18 @@ export interface Options extends ExecutionStore.Options {
  * A new, empty store. It keeps the stored texts that a database would keep, so what goes in comes out as it would there, and every
  * operation is atomic: it runs in one piece, which no other fiber can interrupt.
  *
- * Fails with `StoreRejected` where `traceMax` is not a whole number of 0 or more.
+ * Fails with `StoreRejected` where `traceMax` is not a whole number of 0 or more, or a limit not one of 1 or more.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = (options: Options = {}): Effect.Effect<ExecutionStore.ExecutionStore, StoreRejected> =>
   Effect.suspend(() => {
-    const traceMax = options.traceMax ?? defaultTraceMax
-    const problem = wholeNumber(traceMax, 0, Number.MAX_SAFE_INTEGER)
-    return problem === undefined
-      ? Effect.succeed(makeStore(traceMax, options))
+    const wrong = storeOptions(options)
+    return wrong === undefined
+      ? Effect.succeed(makeStore(options.traceMax ?? defaultTraceMax, options))
       : Effect.fail(
-          new StoreRejected({ operation: "open", reason: "invalid-input", path: "traceMax", detail: problem })
+          new StoreRejected({ operation: "open", reason: "invalid-input", path: wrong.path, detail: wrong.problem })
         )
   })
 

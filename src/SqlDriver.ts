@@ -87,7 +87,7 @@ export interface SqlDriver {
  *   makes them, from the texts of {@link schema}, they must be there.
  * - `resolveTimeout`: for how long the store finds out what became of a write whose answer was lost, by default 30 seconds, before it fails
  *   with `StoreUnavailable` and `outcome: "unknown"`.
- * - `maxIdBytes`: see `ExecutionStore.Options`.
+ * - `maxIdBytes` and the other limits: see `ExecutionStore.Options`.
  *
  * @since 0.1.0
  * @category models

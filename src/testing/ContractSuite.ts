@@ -22,6 +22,7 @@ import { input } from "./contract/input.js"
 import { json } from "./contract/json.js"
 import { leases } from "./contract/leases.js"
 import { ledger } from "./contract/ledger.js"
+import { limits } from "./contract/limits.js"
 import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { outbox } from "./contract/outbox.js"
@@ -65,6 +66,7 @@ export const topics = {
   definitions,
   notices,
   input,
+  limits,
   json,
   texts,
   foreign,

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as FastCheck from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import type { ExecutionStore } from "../ExecutionStore.js"
+import type { ExecutionStore, Options as Limits } from "../ExecutionStore.js"
 
 /**
  * The tables of a store that a test can put a row into, without their prefix.
@@ -34,9 +34,8 @@ export interface Row {
  * @since 0.1.0
  * @category models
  */
-export interface StoreOptions {
+export interface StoreOptions extends Limits {
   readonly traceMax?: number | undefined
-  readonly maxIdBytes?: number | undefined
 }
 
 /**

@@ -308,7 +308,7 @@ Support.onEach("Retention", (make) => {
       }).pipe(Effect.provide(logs.layer))
       assert.deepStrictEqual(
         logs.lines.map((line) => line.split("\n")[0]),
-        [`WARN ${down.message} ${down}`, "INFO the store answers again"]
+        [`WARN ${down.message}`, "INFO the store answers again"]
       )
     })
   )

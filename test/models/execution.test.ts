@@ -102,7 +102,7 @@ describe("Execution", () => {
       const execution = Execution.make({ id: "a", definitionId: "order", extra: { zone: "eu" } })
       const commit = encodeCommit(
         { operation: "commit", executionId: "a" },
-        validate.makeChecks(1024),
+        validate.makeChecks({}),
         execution,
         { ...execution, version: 1 },
         {},

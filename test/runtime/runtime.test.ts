@@ -103,9 +103,9 @@ for (const [name, place] of backends) {
           }
         }
         yield* runtime.process("a", Event.start("a"))
+        yield* runtime.process("a", event("cancel:other:1"), { reservedIds: "accept" })
         yield* runtime.send("a", event(Event.externalId("shop", timeout)))
         yield* runtime.send("a", event("emit:other:0:1:0"), { reservedIds: "accept" })
-        yield* runtime.process("a", event("cancel:other:1"), { reservedIds: "accept" })
         yield* runtime.awaitIdle
         yield* TestClock.adjust("60 seconds")
         const all = ["start:a", `ext:shop:${timeout}`, "emit:other:0:1:0", "cancel:other:1", timeout]

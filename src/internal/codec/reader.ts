@@ -3,8 +3,11 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../Json.js"
+import type { Limit } from "../util/limits.js"
 import * as json from "./json.js"
 import { at, stringify, type Written } from "./stringify.js"
+
+export type { Written } from "./stringify.js"
 
 /**
  * The stored rows are read and written by hand-written codecs rather than by `Schema`: decoding the 22 keys of an execution this way
@@ -147,10 +150,10 @@ export const fromText = <A>(
 }
 
 /** The text of a value, or the part of it that cannot be stored. */
-export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<Written, Invalid> => {
+export const toText = <A>(codec: Codec<A>, value: A, path = "", limit?: Limit): Either.Either<Written, Invalid> => {
   try {
     const row = codec.encode(value, path)
-    const written = stringify(row, path)
+    const written = stringify(row, path, limit)
     if (Either.isLeft(written)) return Either.left(new Invalid(written.left.path, written.left.problem))
     return Either.right(written.right)
   } catch (error) {
@@ -160,8 +163,8 @@ export const toText = <A>(codec: Codec<A>, value: A, path = ""): Either.Either<W
 }
 
 /** {@link toText}, thrown where it is wrong. */
-export const write = <A>(codec: Codec<A>, value: A, path: string): Written => {
-  const written = toText(codec, value, path)
+export const write = <A>(codec: Codec<A>, value: A, path: string, limit: Limit): Written => {
+  const written = toText(codec, value, path, limit)
   if (Either.isRight(written)) return written.right
   throw written.left
 }

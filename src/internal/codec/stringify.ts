@@ -1,4 +1,5 @@
 import * as Either from "effect/Either"
+import { exceeds, type Limit, tooLarge } from "../util/limits.js"
 import { isPlainNumber, isTooLong, maxDigits, numberText } from "./number.js"
 
 // harel's reader stops at 200 levels, SQLite's JSON functions at 1,000; an execution's context lies two levels down in its row.
@@ -27,12 +28,19 @@ const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.
 
 const hasSymbols = (value: object): boolean => Object.getOwnPropertySymbols(value).length > 0
 
-/** What a quick look at a value saw. */
+/** What a look at a value saw. */
 interface Look {
+  /** How much the text may still have: each part takes what it has at least, so that nothing looks at a whole that is too large. */
+  left: number
   /** Whether there are numbers that {@link write} must write. */
   numbers: boolean
   /** Whether all of it reads back as it is. */
   readsBack: boolean
+}
+
+const take = (look: Look, characters: number): boolean => {
+  look.left -= characters
+  return look.left >= 0
 }
 
 /**
@@ -42,17 +50,19 @@ interface Look {
 const isPlain = (u: unknown, depth: number, look: Look): boolean => {
   switch (typeof u) {
     case "boolean":
+      return take(look, 1)
     case "string":
-      return true
+      return take(look, u.length + 1)
     case "number":
-      if (isPlainNumber(u)) return true
+      if (isPlainNumber(u)) return take(look, 1)
       look.numbers = true
-      return Number.isFinite(u)
+      return Number.isFinite(u) && take(look, 1)
     case "bigint":
       look.numbers = true
       if (Number.isSafeInteger(Number(u))) look.readsBack = false
-      return !isTooLong(u)
+      return !isTooLong(u) && take(look, 1)
     case "object":
+      if (!take(look, 1)) return false
       if (u === null) return true
       if (depth === maxDepth || hasToJSON(u)) return false
       return Array.isArray(u) ? isPlainArray(u, depth, look) : isPlainObject(u, depth, look)
@@ -78,7 +88,10 @@ const isPlainObject = (record: object, depth: number, look: Look): boolean => {
   // twice as fast as over a list of the members
   for (const key in record) {
     const member = record[key]
-    if (member !== undefined && !isPlain(member, depth + 1, look)) return false
+    if (member === undefined) continue
+    // the key in its quotes, and a colon
+    look.left -= key.length + 3
+    if (!isPlain(member, depth + 1, look)) return false
   }
   return true
 }
@@ -90,20 +103,33 @@ const surrogate = "\\ud"
  * The JSON text of a value, or the first part of it that JSON cannot carry. Unlike `JSON.stringify` it changes nothing silently: what
  * would be dropped, coerced or turned into null is refused. A key whose value is `undefined` counts as absent.
  *
+ * What would take more bytes than the limit is refused too, before the whole of it is looked at.
+ *
  * A double beyond 2^53 is written with an exponent or a fraction, by which readers tell it from an integer, and so is negative zero.
  */
-export const stringify = (value: unknown, path = ""): Either.Either<Written, Unserializable> => {
-  const look: Look = { numbers: false, readsBack: true }
+export const stringify = (
+  value: unknown,
+  path = "",
+  limit: Limit | undefined = undefined
+): Either.Either<Written, Unserializable> => {
+  const most = limit?.most ?? Number.POSITIVE_INFINITY
+  const look: Look = { left: most, numbers: false, readsBack: true }
   if (isPlain(value, 0, look)) {
     const text = look.numbers ? write(value) : JSON.stringify(value)
-    if (!text.includes(surrogate)) return Either.right({ text, readsBack: look.readsBack })
+    if (!text.includes(surrogate)) return within({ text, readsBack: look.readsBack }, path, limit)
   }
-  const examination = new Examination()
+  const examination = new Examination(most)
   const found = examination.of(value)
+  if (limit !== undefined && examination.left < 0) return Either.left({ path, problem: tooLarge(limit) })
   return found === undefined
-    ? Either.right({ text: write(value), readsBack: examination.readsBack })
+    ? within({ text: write(value), readsBack: examination.readsBack }, path, limit)
     : Either.left({ path: found.keys.reduceRight(at, path), problem: found.problem })
 }
+
+const within = (written: Written, path: string, limit: Limit | undefined): Either.Either<Written, Unserializable> =>
+  limit !== undefined && exceeds(written.text, limit.most)
+    ? Either.left({ path, problem: tooLarge(limit) })
+    : Either.right(written)
 
 /** What was found, and the way to it from the leaf up: a path is put together only where there is something to report. */
 interface Found {
@@ -118,7 +144,11 @@ class Examination {
   readonly #ancestors = new Set<object>()
   readsBack = true
 
+  constructor(public left: number) {}
+
   of(u: unknown): Found | undefined {
+    this.left -= typeof u === "string" ? u.length + 1 : 1
+    if (this.left < 0) return found("too large")
     switch (typeof u) {
       case "boolean":
         return undefined
@@ -180,6 +210,7 @@ class Examination {
     if (hasSymbols(record)) return found("JSON cannot carry a key that is a symbol")
     for (const [key, member] of Object.entries(record)) {
       if (member === undefined) continue
+      this.left -= key.length + 3
       if (!key.isWellFormed()) return { keys: [key], problem: "a key with a lone surrogate is not Unicode" }
       const problem = this.#within(key, member)
       if (problem !== undefined) return problem

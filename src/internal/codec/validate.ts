@@ -1,6 +1,7 @@
 import * as Either from "effect/Either"
 import type { Timer } from "../../Commit.js"
 import { StoreRejected } from "../../StoreError.js"
+import * as limits from "../util/limits.js"
 import { Invalid } from "./reader.js"
 
 /** Which operation a piece of input belongs to, for the error that refuses it. */
@@ -43,19 +44,9 @@ export const catching = <A>(call: Call, make: () => A): Either.Either<A, StoreRe
   }
 }
 
-const exceeds = (text: string, maxBytes: number): boolean => {
-  if (text.length * 3 <= maxBytes) return false
-  let bytes = 0
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
-    if (bytes > maxBytes) return true
-  }
-  return false
-}
-
-/** The checks of texts, each giving what is wrong or nothing. */
+/** The checks of texts, each giving what is wrong or nothing, and how large the rest may be. */
 export interface Checks {
+  readonly limits: limits.Limits
   /** Any text that every backend keeps exactly. */
   readonly text: (value: unknown) => string | undefined
   /** A text that is not empty. */
@@ -74,7 +65,7 @@ const textOf =
   (maxBytes: number): Checks["text"] =>
   (value) =>
     wellFormed(value) ??
-    (typeof value === "string" && exceeds(value, maxBytes) ? `longer than ${maxBytes} bytes` : undefined)
+    (typeof value === "string" && limits.exceeds(value, maxBytes) ? `longer than ${maxBytes} bytes` : undefined)
 
 const idOf = (maxBytes: number): Checks["id"] => {
   const text = textOf(maxBytes)
@@ -84,11 +75,16 @@ const idOf = (maxBytes: number): Checks["id"] => {
 /** What the ids of events that are made of other ids have beside these: words, a time, marks between. */
 const derivedBytes = 64
 
-export const makeChecks = (maxIdBytes: number): Checks => ({
-  text: textOf(maxIdBytes),
-  id: idOf(maxIdBytes),
-  eventId: idOf(2 * maxIdBytes + derivedBytes)
-})
+export const makeChecks = (options: limits.Options): Checks => {
+  const made = limits.make(options)
+  const maxIdBytes = made.id.most
+  return {
+    limits: made,
+    text: textOf(maxIdBytes),
+    id: idOf(maxIdBytes),
+    eventId: idOf(2 * maxIdBytes + derivedBytes)
+  }
+}
 
 /** What is wrong with the name of a pool of leases, of one of its members or of a lease, or nothing. */
 export const leaseName: Checks["id"] = idOf(1024)
@@ -98,6 +94,19 @@ export const wholeNumber = (value: unknown, least: number, most: number): string
   Number.isSafeInteger(value) && typeof value === "number" && value >= least && value <= most
     ? undefined
     : `expected a whole number of ${least} to ${most}, found ${String(value)}`
+
+/** What is wrong with the options that all stores have, or nothing. */
+export const storeOptions = (
+  options: limits.Options & { readonly traceMax?: number | undefined }
+): { readonly path: string; readonly problem: string } | undefined => {
+  const bounds = [["traceMax", 0] as const, ...limits.options.map((option) => [option, 1] as const)]
+  for (const [path, least] of bounds) {
+    const value = options[path]
+    const problem = value === undefined ? undefined : wholeNumber(value, least, Number.MAX_SAFE_INTEGER)
+    if (problem !== undefined) return { path, problem }
+  }
+  return undefined
+}
 
 /** What is wrong with a number of seconds, or nothing. */
 export const finite = (value: unknown): string | undefined =>

@@ -3,7 +3,7 @@ import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Options, SqlDriver } from "../../SqlDriver.js"
 import { type StoreError, StoreRejected } from "../../StoreError.js"
-import { wholeNumber } from "../codec/validate.js"
+import { storeOptions } from "../codec/validate.js"
 import { checkPrefix } from "../schema/schema.js"
 import { makeSql } from "../sql/statements.js"
 import * as databases from "../sqlDatabase/database.js"
@@ -42,14 +42,10 @@ export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<Ex
   Effect.gen(function* () {
     const prefix = yield* checkPrefix(options.prefix ?? "harel_")
     const traceMax = options.traceMax ?? 200
-    const problem = wholeNumber(traceMax, 0, Number.MAX_SAFE_INTEGER)
-    if (problem !== undefined) {
-      return yield* new StoreRejected({
-        operation: "open",
-        reason: "invalid-input",
-        path: "traceMax",
-        detail: problem
-      })
+    const wrong = storeOptions(options)
+    if (wrong !== undefined) {
+      const { path, problem: detail } = wrong
+      return yield* new StoreRejected({ operation: "open", reason: "invalid-input", path, detail })
     }
     const budget = yield* duration.decode(options.resolveTimeout ?? "30 seconds", "resolveTimeout")
     const database = databases.make(driver, makeSql(prefix), budget)

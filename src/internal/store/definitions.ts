@@ -3,6 +3,7 @@ import * as Option from "effect/Option"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { type StoreError, StoreUnavailable } from "../../StoreError.js"
 import * as validate from "../codec/validate.js"
+import * as limits from "../util/limits.js"
 import { type Backend, checkIds, checkWhole } from "./backend.js"
 
 /** The failure of a read after a write that succeeded, as the failure of both. */
@@ -24,7 +25,11 @@ export const make = (backend: Backend): Pick<ExecutionStore, "publishDefinition"
         yield* checkIds(backend, call, { definitionId })
         yield* checkWhole(call, "version", version, 0)
         yield* validate.refuse(call, "digest", validate.wellFormed(digest))
-        yield* validate.refuse(call, "source", validate.wellFormed(source))
+        yield* validate.refuse(
+          call,
+          "source",
+          validate.wellFormed(source) ?? limits.size(backend.checks.limits.commit, source)
+        )
         if (publishedAt !== null) yield* validate.refuse(call, "publishedAt", validate.finite(publishedAt))
         yield* encoded.publishDefinition(definition)
         const stored = yield* Effect.mapError(encoded.loadDefinition(definitionId, version), (error) =>

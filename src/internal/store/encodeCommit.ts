@@ -1,6 +1,7 @@
-import type * as Either from "effect/Either"
+import * as Either from "effect/Either"
 import type { Commit, Emit, Spawn, TimerOp, WorkItem } from "../../Commit.js"
 import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
+import { type Event, WellKnownKind } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { emitted } from "../codec/event.js"
@@ -9,6 +10,7 @@ import * as json from "../codec/json.js"
 import * as reader from "../codec/reader.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
+import * as limits from "../util/limits.js"
 
 type Result<A> = Either.Either<A, StoreRejected>
 
@@ -22,20 +24,66 @@ export interface Emission {
 
 // What follows runs at each commit: it throws what is wrong instead of passing it on step by step.
 
+/** What is encoded for one write, and how much it is so far. */
+interface Write {
+  readonly checks: validate.Checks
+  /** Characters, of which each takes a byte at least: too much of them is found out before there is more. */
+  characters: number
+}
+
+const demandFew = ({ checks }: Write, path: string, items: ReadonlyArray<unknown>): void =>
+  validate.demand(path, limits.tooMany(checks.limits.items, items.length))
+
+const encode = <A>(
+  write: Write,
+  codec: reader.Codec<A>,
+  value: A,
+  path: string,
+  limit: limits.Limit
+): reader.Written => {
+  const written = reader.write(codec, value, path, limit)
+  const { commit } = write.checks.limits
+  write.characters += written.text.length
+  if (write.characters > commit.most) throw new reader.Invalid("", limits.tooLarge(commit))
+  return written
+}
+
+const textsOf = ({ data, delayed, emits, spawns, trace = "" }: Partial<EncodedCommit>): ReadonlyArray<string> => [
+  ...(data === undefined ? [] : [data]),
+  ...[...(emits ?? []), ...(delayed ?? [])].map(({ event }) => event),
+  ...(spawns ?? []).map(({ context }) => context),
+  trace
+]
+
+/** Refuses what takes too many bytes altogether. */
+const demandSize = ({ characters, checks }: Write, written: Partial<EncodedCommit>): void => {
+  const { commit } = checks.limits
+  // no character takes more than three
+  if (characters * 3 <= commit.most) return
+  if (limits.exceeds(textsOf(written).join(""), commit.most)) throw new reader.Invalid("", limits.tooLarge(commit))
+}
+
+/** What a child tells its parent stays with the parent, other events go with their delivery. */
+const limitOf = ({ event, result }: limits.Limits, { kind }: Event): limits.Limit =>
+  kind === WellKnownKind.Finished && result.most < event.most ? result : event
+
 const emitsOf = (
-  checks: validate.Checks,
+  write: Write,
   emits: ReadonlyArray<Emit>,
-  { now, traceparent }: Emission
+  { now, traceparent }: Emission,
+  idProblem: validate.Checks["eventId"]
 ): Pick<EncodedCommit, "emits" | "delayed"> => {
+  const { checks } = write
+  demandFew(write, "emits", emits)
   const atOnce: Array<EncodedEmit> = []
   const delayed: Array<EncodedDelayed> = []
   for (const [i, { dueAt, event, targetId }] of emits.entries()) {
     const path = `emits[${i}]`
-    validate.demand(`${path}.event.id`, checks.eventId(event.id))
+    validate.demand(`${path}.event.id`, idProblem(event.id))
     if (targetId !== null) validate.demand(`${path}.targetId`, checks.id(targetId))
     if (dueAt !== undefined) validate.demand(`${path}.dueAt`, validate.fireAt(dueAt))
     const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
-    const { text } = reader.write(emitted, row, `${path}.event`)
+    const { text } = encode(write, emitted, row, `${path}.event`, limitOf(checks.limits, event))
     if (dueAt === undefined) atOnce.push({ targetId, event: text })
     else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
   }
@@ -45,7 +93,9 @@ const emitsOf = (
 // A negative zero would not survive JSON, and it is the same time.
 const asStored = (time: number): number => (time === 0 ? 0 : time)
 
-const timersOf = (checks: validate.Checks, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
+const timersOf = (write: Write, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
+  const { checks } = write
+  demandFew(write, "timers", ops)
   const last = new Map<string, TimerOp>()
   for (const [i, op] of ops.entries()) {
     validate.demand(`timers[${i}].path`, checks.text(op.path))
@@ -61,14 +111,29 @@ const timersOf = (checks: validate.Checks, ops: ReadonlyArray<TimerOp>): Pick<En
   return { armed, cancelled }
 }
 
-const spawnsOf = (checks: validate.Checks, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] =>
-  spawns.map((spawn, i) => {
+const spawnsOf = (write: Write, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] => {
+  const { checks } = write
+  demandFew(write, "spawns", spawns)
+  return spawns.map((spawn, i) => {
     const path = `spawns[${i}]`
     validate.demand(`${path}.childId`, checks.id(spawn.childId))
     validate.demand(`${path}.rootPath`, checks.text(spawn.rootPath))
-    const { text } = reader.write(free, spawn.context, `${path}.context`)
+    const { text } = encode(write, free, spawn.context, `${path}.context`, checks.limits.context)
     return { childId: spawn.childId, rootPath: spawn.rootPath, context: text }
   })
+}
+
+/** The row of an execution. Its context is looked at by itself only where the row, all of it, is larger than a context may be. */
+const rowOf = (write: Write, execution: Execution, token: string): reader.Written => {
+  const { commit, context } = write.checks.limits
+  const row = reader.toText(executionCodec.executionWithToken(token), execution, "", commit)
+  if (Either.isLeft(row) ? row.left.path === "" : limits.exceeds(row.right.text, context.most)) {
+    reader.write(free, execution.context, "context", context)
+  }
+  if (Either.isLeft(row)) throw row.left
+  write.characters += row.right.text.length
+  return row.right
+}
 
 const demandAck = (checks: validate.Checks, ack: WorkItem): void =>
   ack._tag === "Timer"
@@ -79,8 +144,15 @@ export const encodeEmits = (
   call: validate.Call,
   checks: validate.Checks,
   emits: ReadonlyArray<Emit>,
-  emission: Emission
-): Result<Pick<EncodedCommit, "emits" | "delayed">> => validate.catching(call, () => emitsOf(checks, emits, emission))
+  emission: Emission,
+  idProblem: validate.Checks["eventId"]
+): Result<Pick<EncodedCommit, "emits" | "delayed">> =>
+  validate.catching(call, () => {
+    const write: Write = { checks, characters: 0 }
+    const encoded = emitsOf(write, emits, emission, idProblem)
+    demandSize(write, encoded)
+    return encoded
+  })
 
 /** A commit in stored form, and its execution as a load would give it. */
 export interface Encoding {
@@ -104,9 +176,11 @@ export const encodeCommit = (
     validate.demand("version", validate.wholeNumber(before.version, 0, Number.MAX_SAFE_INTEGER - 1))
     if (commit.ack !== undefined) demandAck(checks, commit.ack)
     if (commit.processed !== undefined) validate.demand("processed", checks.eventId(commit.processed))
-    const { delayed, emits } = emitsOf(checks, commit.emits ?? [], emission)
-    const { armed, cancelled } = timersOf(checks, commit.timers ?? [])
-    const { readsBack, text: data } = reader.write(executionCodec.executionWithToken(token), after, "")
+    const write: Write = { checks, characters: 0 }
+    const { delayed, emits } = emitsOf(write, commit.emits ?? [], emission, checks.eventId)
+    const { armed, cancelled } = timersOf(write, commit.timers ?? [])
+    const { readsBack, text: data } = rowOf(write, after, token)
+    const { trace } = commit
     const written: EncodedCommit = {
       executionId: before.id,
       definitionId: before.definitionId,
@@ -118,9 +192,10 @@ export const encodeCommit = (
       processed: commit.processed,
       armed,
       cancelled,
-      spawns: spawnsOf(checks, commit.spawns ?? []),
-      trace: commit.trace === undefined ? undefined : reader.write(traceStep, commit.trace, "trace").text,
+      spawns: spawnsOf(write, commit.spawns ?? []),
+      trace: trace === undefined ? undefined : encode(write, traceStep, trace, "trace", checks.limits.commit).text,
       ack: commit.ack
     }
+    demandSize(write, written)
     return { written, after: readsBack ? after : executionCodec.execution.decode(json.parse(data), "") }
   })

@@ -129,7 +129,7 @@ export const make = (
       Effect.gen(function* () {
         const call = { operation: "appendTrace", executionId }
         yield* checkIds(backend, call, { executionId })
-        const { text } = yield* validate.encoded(call, reader.toText(traceStep, step))
+        const { text } = yield* validate.encoded(call, reader.toText(traceStep, step, "", checks.limits.commit))
         return yield* encoded.appendTrace(executionId, text)
       }),
 

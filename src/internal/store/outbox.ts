@@ -1,6 +1,5 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Emit } from "../../Commit.js"
 import type { EncodedCommit } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as rows from "../codec/row.js"
@@ -23,13 +22,6 @@ export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "em
   nextDelayed: earliest(delayed.map((emit) => emit.dueAt))
 })
 
-const refuseReserved = (emits: ReadonlyArray<Emit>) =>
-  Effect.forEach(
-    emits,
-    ({ event }, i) => validate.refuse({ operation: "enqueue" }, `emits[${i}].event.id`, eventIds.reserved(event.id)),
-    { discard: true }
-  )
-
 /** The events to deliver, and those that wait until they are due. */
 export const make = ({
   checks,
@@ -47,9 +39,10 @@ export const make = ({
   return {
     enqueue: (emits, options) =>
       Effect.gen(function* () {
-        if (options?.reservedIds !== "accept") yield* refuseReserved(emits)
+        const idProblem = (id: unknown): string | undefined =>
+          checks.eventId(id) ?? (options?.reservedIds === "accept" ? undefined : eventIds.reserved(id))
         const emission = { now: yield* seconds, traceparent: yield* traceContext.current }
-        const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission)
+        const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission, idProblem)
         if (emits.length === 0) return []
         const seqs = yield* encoded.enqueue(events)
         notify({ ...quiet, ...noticeOf(events) })

@@ -18,7 +18,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
   const listeners = makeListeners()
   const backend: Backend = {
     encoded,
-    checks: validate.makeChecks(options.maxIdBytes ?? 1024),
+    checks: validate.makeChecks(options),
     notify: notifying(listeners)
   }
 

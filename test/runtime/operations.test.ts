@@ -265,13 +265,33 @@ Support.onEach("ExecutionRuntime.health", (make) => {
       yield* TestClock.adjust("5 seconds")
       yield* eventually(readiness(runtime), well)
       answers = false
-      yield* TestClock.adjust("5 seconds")
+      yield* TestClock.adjust("20 seconds")
       const asked = yield* Effect.fork(runtime.health)
-      yield* TestClock.adjust("5 seconds")
+      yield* TestClock.adjust("1 second")
       const health = yield* Fiber.join(asked)
-      assert.deepStrictEqual([health.ready, health.problems], [false, ["store: no answer within 5s"]])
+      assert.deepStrictEqual([health.ready, health.problems], [false, ["store: no answer within 1 s"]])
       assert.deepStrictEqual([health.store, health.oldestAge], [Option.none(), Option.none()])
       assert.isTrue(Option.isSome(health.outbox.lastRun))
+    })
+  )
+
+  it.scoped("gives the counts of the time before while the store takes long to count", () =>
+    Effect.gen(function* () {
+      const store = yield* make
+      const runtime = yield* runtimeOn(
+        { ...store, stats: Effect.delay(store.stats, "3 seconds") },
+        { definitions: { recorder }, statsInterval: "1 day" }
+      )
+      const ask = Effect.gen(function* () {
+        const asked = yield* Effect.fork(runtime.health)
+        yield* TestClock.adjust("1 second")
+        const health = yield* Fiber.join(asked)
+        return [health.ready, Option.isSome(health.store)]
+      })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* ask, [false, false])
+      yield* TestClock.adjust("9 seconds")
+      assert.deepStrictEqual(yield* ask, [true, true])
     })
   )
 

@@ -13,6 +13,7 @@ import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { Telemetry } from "../../Telemetry.js"
 import { isOutage } from "../supervision/storeMonitor.js"
 import { describe } from "../util/causeText.js"
+import * as counts from "./counts.js"
 import type { UnknownDefinitions } from "./unknownDefinitions.js"
 import * as unknownDefinitions from "./unknownDefinitions.js"
 
@@ -73,13 +74,8 @@ export interface Options {
   readonly unknownDefinitions: UnknownDefinitions
 }
 
-/** How long the store may take to count. */
-const statsTimeout = Duration.seconds(5)
-
 // Work that waits for the end of an outage is tried again twice as often.
 const outageLasts = 60
-
-type Counted = Either.Either<Option.Option<Stats>, StoreError>
 
 /** Says how a runtime is. */
 export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, never, Scope.Scope> =>
@@ -94,17 +90,11 @@ export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, nev
       Effect.interruptible,
       Effect.forkScoped
     )
-    // Whoever asks often need not count often.
-    const counted = yield* options.watched.store.stats.pipe(
-      Effect.withTracerEnabled(false),
-      Effect.timeoutOption(statsTimeout),
-      Effect.either,
-      Effect.cachedWithTTL("1 second")
-    )
+    const counted = yield* counts.make(options.watched.store.stats)
     return Effect.flatMap(counted, (stats) => look(options, stats, ended))
   })
 
-const look = (options: Options, counted: Counted, ended: string | undefined): Effect.Effect<Health> =>
+const look = (options: Options, counted: counts.Counted, ended: string | undefined): Effect.Effect<Health> =>
   Effect.gen(function* () {
     const { retention, shards, telemetry, watched, workers } = options
     const now = (yield* Clock.currentTimeMillis) / 1000
@@ -157,11 +147,11 @@ const waits = (
     ({ message, since }) => `${name}: has waited for the store for ${age(now - since)}: ${message}`
   )
 
-const storeProblems = (counted: Counted): ReadonlyArray<string> =>
+const storeProblems = (counted: counts.Counted): ReadonlyArray<string> =>
   Either.match(counted, {
     onLeft: ({ message }) => [`store: ${message}`],
     onRight: Option.match({
-      onNone: () => [`store: no answer within ${Duration.format(statsTimeout)}`],
+      onNone: () => [`store: no answer within ${age(counts.patience)}`],
       onSome: () => []
     })
   })

@@ -1,0 +1,70 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { Stats } from "../../ExecutionStore.js"
+import type { StoreError } from "../../StoreError.js"
+
+/** What the store counts; none where it does not answer. */
+export type Counted = Either.Either<Option.Option<Stats>, StoreError>
+
+/** How long whoever asks waits for the store. */
+export const patience = 1
+
+// Whoever asks often need not count often.
+const freshFor = 1
+// A large store takes a while to count, which is no reason not to be ready: so long the count before stands for the one on its way.
+const staleAfter = 15
+const givenUpAfter = "30 seconds"
+
+interface Answer {
+  readonly counted: Counted
+  /** In seconds. */
+  readonly at: number
+}
+
+interface State {
+  running: Fiber.Fiber<Counted> | undefined
+  last: Answer | undefined
+}
+
+const begin = (state: State, stats: Effect.Effect<Stats, StoreError>, scope: Scope.Scope) =>
+  stats.pipe(
+    Effect.withTracerEnabled(false),
+    Effect.timeoutOption(givenUpAfter),
+    Effect.either,
+    Effect.tap((counted) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        state.last = { counted, at: now / 1000 }
+      })
+    ),
+    Effect.ensuring(
+      Effect.sync(() => {
+        state.running = undefined
+      })
+    ),
+    Effect.interruptible,
+    Effect.forkIn(scope)
+  )
+
+const none: Counted = Either.right(Option.none())
+
+/** Counts what waits in a store. Whoever asks has an answer within a second, however long the store takes. */
+export const make = (
+  stats: Effect.Effect<Stats, StoreError>
+): Effect.Effect<Effect.Effect<Counted>, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => {
+    const state: State = { running: undefined, last: undefined }
+    return Effect.gen(function* () {
+      const now = (yield* Clock.currentTimeMillis) / 1000
+      const { last } = state
+      if (last !== undefined && now - last.at < freshFor) return last.counted
+      state.running ??= yield* begin(state, stats, scope)
+      const counted = yield* Effect.timeoutOption(Fiber.join(state.running), `${patience} seconds`)
+      const earlier =
+        last !== undefined && now - last.at <= staleAfter && Either.isRight(last.counted) ? last.counted : none
+      return Option.getOrElse(counted, () => earlier)
+    })
+  })

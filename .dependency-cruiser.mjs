@@ -24,6 +24,7 @@ const models = {
 const store = { modules: ["ExecutionStore"], rooms: ["store"] }
 const drivers = {
   modules: [
+    "LibsqlSqlClient",
     "LibsqlStore",
     "MemoryStore",
     "RqliteClient",

@@ -1,11 +1,9 @@
 /**
  * A store on libSQL: where the database lives, in a file, in memory, on a server, or on a server with a copy in a local file, is a matter
- * of configuration. Needs @libsql/client and @effect/sql-libsql, which are optional peers.
+ * of configuration. Needs @libsql/client, an optional peer. `LibsqlSqlClient` gives the application an `SqlClient` beside the store.
  *
  * @since 0.1.0
  */
-import type * as SqlClient from "@effect/sql/SqlClient"
-import type * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
 import type { Client } from "@libsql/client"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
@@ -18,7 +16,6 @@ import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
 import * as internal from "./internal/libsql/open.js"
-import * as handedOn from "./internal/libsql/sqlClient.js"
 import * as SqlDriver from "./SqlDriver.js"
 import { type StoreError, StoreRejected } from "./StoreError.js"
 
@@ -144,27 +141,6 @@ export const layer = (options: Options): Layer.Layer<ExecutionStore.ExecutionSto
   Layer.scopedContext(
     Effect.map(make(options), ({ replica, store }) =>
       Context.make(ExecutionStore.ExecutionStore, store).pipe(Context.add(Replica, replica))
-    )
-  )
-
-/**
- * {@link layer}, and an `SqlClient` for the application's own tables in the same database.
- *
- * A transaction of this client is one of its own, of which a commit of the store is never a part. Within it, on a file or in memory, a commit
- * waits for the lock that the transaction holds, and fails after `busyTimeout`; a server takes the lock from the transaction after 5 seconds,
- * so that the commit succeeds and the transaction fails.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layerWithClient = (
-  options: Options
-): Layer.Layer<ExecutionStore.ExecutionStore | Replica | LibsqlClient.LibsqlClient | SqlClient.SqlClient, StoreError> =>
-  Layer.scopedContext(
-    Effect.flatMap(make(options), ({ client, replica, store }) =>
-      Effect.map(handedOn.make(client), (context) =>
-        context.pipe(Context.add(ExecutionStore.ExecutionStore, store), Context.add(Replica, replica))
-      )
     )
   )
 

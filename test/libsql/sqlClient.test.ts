@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
+import * as LibsqlSqlClient from "holdfast/LibsqlSqlClient"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as Child from "../support/child.js"
 import * as SqldServer from "../support/sqld/server.js"
@@ -18,9 +19,9 @@ import * as Temp from "../support/temp.js"
 const order = Execution.make({ id: "order-1", definitionId: "order" })
 const range = (count: number) => Array.from({ length: count }, (_, i) => i)
 
-const file = Effect.map(Temp.database, (filename) => LibsqlStore.layerWithClient({ url: `file:${filename}` }))
-const memory = Effect.succeed(LibsqlStore.layerWithClient({ url: ":memory:" }))
-const remote = Effect.map(SqldServer.make(), ({ url }) => LibsqlStore.layerWithClient({ url }))
+const file = Effect.map(Temp.database, (filename) => LibsqlSqlClient.layer({ url: `file:${filename}` }))
+const memory = Effect.succeed(LibsqlSqlClient.layer({ url: ":memory:" }))
+const remote = Effect.map(SqldServer.make(), ({ url }) => LibsqlSqlClient.layer({ url }))
 
 const handles = (filename: string): number =>
   readdirSync("/proc/self/fd").filter((fd) => {
@@ -181,7 +182,7 @@ describe("the SqlClient of a file", () => {
         assert.deepStrictEqual(yield* sql.withTransaction(sql`PRAGMA synchronous`.values), [[2]])
         assert.deepStrictEqual(yield* sql`SELECT count(*) FROM t`.values, [[201]])
       })
-      yield* Effect.provide(body, LibsqlStore.layerWithClient({ url: `file:${filename}` }))
+      yield* Effect.provide(body, LibsqlSqlClient.layer({ url: `file:${filename}` }))
     })
   )
 
@@ -206,7 +207,7 @@ describe("the SqlClient of a file", () => {
         yield* insert
         assert.deepStrictEqual(yield* sql`SELECT a FROM t`.values, [[1], [1]])
       })
-      yield* Effect.provide(body, LibsqlStore.layerWithClient({ url: `file:${filename}` }))
+      yield* Effect.provide(body, LibsqlSqlClient.layer({ url: `file:${filename}` }))
     })
   )
 })

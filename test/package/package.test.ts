@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -22,7 +22,7 @@ const optional = [
 
 /** The subpaths that do not load without a peer which an application may not have. */
 const needsOptional = (subpath: string): boolean =>
-  /^(SqlStore|LibsqlStore|RqliteStore|RqliteClient)$|^testing\//.test(subpath)
+  /^(SqlStore|LibsqlSqlClient|LibsqlStore|RqliteStore|RqliteClient)$|^testing\//.test(subpath)
 
 /** A program that commits an execution and reads it back. */
 const commits = (store: string) => `
@@ -80,7 +80,14 @@ describe("the package", () => {
     expect(core).toContain("holdfast/ExecutionRuntime")
     await importAll(["holdfast", ...core])
     for (const name of optional) await expect(importAll([name])).rejects.toThrow(/ERR_MODULE_NOT_FOUND/)
-    for (const subpath of ["SqlStore", "LibsqlStore", "RqliteStore", "RqliteClient", "testing/ContractSuite"]) {
+    for (const subpath of [
+      "SqlStore",
+      "LibsqlSqlClient",
+      "LibsqlStore",
+      "RqliteStore",
+      "RqliteClient",
+      "testing/ContractSuite"
+    ]) {
       await expect(importAll([`holdfast/${subpath}`])).rejects.toThrow(/ERR_MODULE_NOT_FOUND/)
     }
   })
@@ -116,8 +123,31 @@ describe("the package", () => {
     expect((await node(onFile("better-sqlite3"))).stdout).toBe("2\n")
   })
 
+  it("refuses better-sqlite3 13 where it would end the process", async () => {
+    const folder = join(project, "old", "node_modules", "better-sqlite3")
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, "package.json"), JSON.stringify({ name: "better-sqlite3", version: "13.2.0" }))
+    await cp(join(project, "node_modules", "holdfast"), join(project, "old", "node_modules", "holdfast"), {
+      recursive: true
+    })
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", onFile("better-sqlite3")], {
+      cwd: join(project, "old")
+    })
+    expect(stdout).toContain("open was refused: driver: cannot be loaded: better-sqlite3: ")
+    if (Number.parseInt(process.versions.node, 10) < 22) {
+      expect(stdout).toContain("13.2.0 needs Node 22: install better-sqlite3@12")
+    }
+  })
+
+  it("commits by LibsqlStore with @libsql/client beside it", async () => {
+    await link(["@libsql/client"])
+    expect((await node(commits(`(await import("holdfast/LibsqlStore")).layer({ url: ":memory:" })`))).stdout).toBe(
+      "1\n"
+    )
+  })
+
   it("loads every subpath with the optional peers present", async () => {
-    await link([...optional.filter((name) => name !== "better-sqlite3"), "@types/node"])
+    await link([...optional.filter((name) => !["better-sqlite3", "@libsql/client"].includes(name)), "@types/node"])
     // The contract suite registers tests: it loads inside a test runner only.
     await importAll(subpaths.filter((subpath) => !subpath.startsWith("testing/")).map((name) => `holdfast/${name}`))
   })

@@ -1,11 +1,22 @@
+import { createRequire } from "node:module"
 import * as Predicate from "effect/Predicate"
 import { exact, type Library } from "./database.js"
 import { nameOf } from "./resultCode.js"
 
 const codeOf = (cause: unknown): string => (Predicate.hasProperty(cause, "code") ? nameOf(cause.code) : "")
 
+// What version 13 is built for does not exist in Node 20: it would end the process with a segmentation fault.
+const checkVersion = (): void => {
+  const found: unknown = createRequire(import.meta.url)("better-sqlite3/package.json")
+  const version = Predicate.hasProperty(found, "version") ? String(found.version) : ""
+  if (Number.parseInt(version, 10) >= 13 && Number.parseInt(process.versions.node, 10) < 22) {
+    throw new Error(`${version} needs Node 22: install better-sqlite3@12`)
+  }
+}
+
 /** better-sqlite3, an optional peer. */
 export const load = async (): Promise<Library> => {
+  checkVersion()
   const { default: Sqlite } = await import("better-sqlite3")
   // It brings in its native part with the first connection, which fails where that was built for another Node or not at all.
   new Sqlite(":memory:").close()

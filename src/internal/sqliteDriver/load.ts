@@ -26,7 +26,7 @@ const refused = (reason: "invalid-input" | "open", detail: string): StoreRejecte
   new StoreRejected({ operation: "open", reason, path: "driver", detail })
 
 const problemOf = (cause: unknown): string => {
-  if (Predicate.hasProperty(cause, "code") && cause.code === "ERR_MODULE_NOT_FOUND") return "is not installed"
+  if (Predicate.hasProperty(cause, "code") && cause.code === "MODULE_NOT_FOUND") return "is not installed"
   // The first line says it; others show where a module was looked for.
   return cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause)
 }

@@ -69,12 +69,12 @@ export const make = (
     const client = yield* RqliteClient.RqliteClient
     const { level, schedule } = yield* open.decode(options)
     const { groupCommit = true, prefix = "" } = options
-    const decisive = yield* open.connect(client).pipe(
+    const { cutsAtNull, decisive } = yield* open.connect(client).pipe(
       Effect.mapError((error) => toStoreError({ operation: "open" }, error)),
       open.persist(schedule)
     )
     const reads = level === "linearizable" ? decisive : level
-    const cluster = yield* driver.make(client, { level: reads, decisive, groupCommit })
+    const cluster = yield* driver.make(client, { level: reads, decisive, cutsAtNull, groupCommit })
     return yield* open.persist(schedule)(SqlDriver.make(cluster, { ...options, prefix }))
   })
 

@@ -16,7 +16,7 @@ import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteClient from "holdfast/RqliteClient"
 import * as RqliteStore from "holdfast/RqliteStore"
 import { ddl } from "../../src/internal/schema/schema.js"
-import { emit, everything, step } from "../../src/testing/internal/samples.js"
+import { emit, everything, spawn, step } from "../../src/testing/internal/samples.js"
 import { outbox } from "../../src/testing/internal/state.js"
 import * as Direct from "../support/rqlite/direct.js"
 
@@ -37,7 +37,7 @@ const opened = (node: Direct.Direct, options?: Partial<RqliteStore.Options>) =>
   })
 
 /** What opening asks first: whether the cluster answers. */
-const isFirst = ({ statements }: Direct.Received) => statements[0] === "SELECT 1"
+const isFirst = ({ statements }: Direct.Received) => statements[0] === "SELECT sqlite_version()"
 const paths = (requests: ReadonlyArray<Direct.Received>) => requests.map(({ path }) => path)
 
 describe("opening", () => {
@@ -304,6 +304,23 @@ describe("a store that has opened", () => {
       const refused = yield* Fiber.join(fiber)
       expect(refused).toMatchObject({ _tag: "StoreRejected", operation: "pendingOutbox", reason: "too-large" })
       expect(refused.message).toContain("the first row does not fit")
+    })
+  )
+
+  it.scoped("refuses a text that an old SQLite would cut, before anything is written", () =>
+    Effect.gen(function* () {
+      const node = yield* Direct.make({ version: "v7.21.4" })
+      const old = { results: [{ columns: ["sqlite_version()"], types: ["text"], values: [["3.42.0"]] }] }
+      yield* node.inject({ path: "/db/query", answer: { status: 200, body: JSON.stringify(old), genuine: true } })
+      const { store } = yield* opened(node)
+      const { commit, load } = yield* store
+      const refused = { _tag: "StoreRejected", reason: "invalid-input", executionId: "a" }
+      const cut = commit(order("a"), { spawns: [spawn("child\u0000of")] })
+      expect(yield* Effect.flip(cut)).toMatchObject(refused)
+      expect(yield* load("a")).toEqual(Option.none())
+      // The characters of an escape are no U+0000.
+      yield* commit(order("a"), { spawns: [spawn("child\\u0000of")], trace: step("a\u0000b") })
+      expect(yield* node.rows("SELECT child_id FROM spawns")).toEqual([["child\\u0000of"]])
     })
   )
 

@@ -20,7 +20,12 @@ export const all: ReadonlyArray<readonly [name: string, driver: Effect.Effect<Sq
     Effect.gen(function* () {
       const { urls } = yield* RqliteServer.make()
       const client = yield* connect(urls)
-      return yield* rqliteDriver.make(client, { level: "weak", decisive: "linearizable", groupCommit: true })
+      return yield* rqliteDriver.make(client, {
+        level: "weak",
+        decisive: "linearizable",
+        cutsAtNull: false,
+        groupCommit: true
+      })
     })
   ]
 ]

@@ -25,9 +25,17 @@ export const decode = ({ connectRetries = 30, level = "linearizable", retryDelay
     return { level, schedule: Schedule.intersect(Schedule.spaced(delay.value), Schedule.recurs(connectRetries)) }
   })
 
-/** Succeeds where the cluster answers and has a leader, which it takes to read. */
-const reachable = (client: RqliteClient.RqliteClient): Effect.Effect<unknown, RqliteError> =>
-  client.query([{ sql: "SELECT 1" }], { retry: Schedule.recurs(0) })
+/** What the cluster is: the level that sees every acknowledged write, and whether its SQLite cuts texts in JSON at U+0000. */
+export interface Cluster {
+  readonly decisive: "linearizable" | "strong"
+  readonly cutsAtNull: boolean
+}
+
+/** The version of SQLite, which succeeds where the cluster answers and has a leader: that is what it takes to read. */
+const sqliteVersion = (client: RqliteClient.RqliteClient): Effect.Effect<string, RqliteError> =>
+  Effect.map(client.query([{ sql: "SELECT sqlite_version()" }], { retry: Schedule.recurs(0) }), ([result]) =>
+    String(result?.values[0]?.[0])
+  )
 
 /**
  * The versions of all nodes that are there, for a cluster that is being upgraded has to be taken for the oldest of them; that of one node
@@ -40,14 +48,14 @@ const versions = (client: RqliteClient.RqliteClient): Effect.Effect<ReadonlyArra
     Effect.orElse(() => Effect.map(client.version, (version) => [version]))
   )
 
-/**
- * Waits for nothing: fails where the cluster does not answer now. Gives the level that sees every acknowledged write, which before 8.32.5
- * was missing, and taken as a weaker one, or was not kept in full.
- */
-export const connect = (client: RqliteClient.RqliteClient): Effect.Effect<"linearizable" | "strong", RqliteError> =>
-  Effect.map(Effect.zipRight(reachable(client), versions(client)), (versions) =>
-    versions.every((version) => RqliteClient.isAtLeast(version, [8, 32, 5])) ? "linearizable" : "strong"
-  )
+/** Waits for nothing: fails where the cluster does not answer now. */
+export const connect = (client: RqliteClient.RqliteClient): Effect.Effect<Cluster, RqliteError> =>
+  Effect.gen(function* () {
+    const sqlite = yield* sqliteVersion(client)
+    // Before 8.32.5 the level that is made for it was missing, and taken as a weaker one, or was not kept in full.
+    const kept = (yield* versions(client)).every((version) => RqliteClient.isAtLeast(version, [8, 32, 5]))
+    return { decisive: kept ? "linearizable" : "strong", cutsAtNull: !RqliteClient.isAtLeast(sqlite, [3, 45, 0]) }
+  })
 
 /** Tries to open again while the cluster is not there yet. */
 export const persist =

@@ -60,11 +60,15 @@ describe("what the pages name", () => {
     expect(named.length).toBeGreaterThan(15)
   })
 
-  it("is there: each room, in the table of rooms", async () => {
-    const text = await read("docs/architecture.md")
-    const rooms = await readdir(join(root, "src", "internal"))
-    const listed = Array.from(text.matchAll(/^\| `src\/internal\/(\w+)` \|/gm), ([, room = ""]) => room)
-    expect([...listed].sort()).toEqual([...rooms].sort())
+  it("is there: each room, in the table and in the picture", async () => {
+    const rooms = [...(await readdir(join(root, "src", "internal")))].sort()
+    const [, table = ""] = (await read("CONTRIBUTING.md")).split("\n| room |")
+    const listed = Array.from((table.split("\n\n")[0] ?? "").matchAll(/^\| `(\w+)` \|/gm), ([, room = ""]) => room)
+    expect([...listed].sort()).toEqual(rooms)
+    const [, picture = ""] = (await read("docs/architecture.md")).split("flowchart TD\n")
+    const arrows = (picture.split("```")[0] ?? "").split("\n").filter((line) => line.includes("-->"))
+    const drawn = new Set(arrows.flatMap((line) => line.match(/\w+/g) ?? []))
+    for (const room of rooms) if (room !== "util") expect(drawn).toContain(room)
   })
 
   it("is there: each decision, in the index", async () => {

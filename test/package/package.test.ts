@@ -174,6 +174,10 @@ describe("the package", () => {
       join(project, "consumer.ts"),
       [`import * as Holdfast from "holdfast"`, "export { Holdfast }", ...imports].join("\n")
     )
+    await writeFile(
+      join(project, "consumer.cts"),
+      'import Holdfast = require("holdfast")\nexport const { StoreConflict } = Holdfast.StoreError\n'
+    )
     const flags = [
       "--noEmit",
       "--strict",
@@ -184,9 +188,13 @@ describe("the package", () => {
       "ES2022",
       "--skipLibCheck"
     ]
-    await run(process.execPath, [join(root, "node_modules", "typescript-7", "bin", "tsc"), ...flags, "consumer.ts"], {
-      cwd: project
-    })
+    await run(
+      process.execPath,
+      [join(root, "node_modules", "typescript-7", "bin", "tsc"), ...flags, "consumer.ts", "consumer.cts"],
+      {
+        cwd: project
+      }
+    )
   }, 60_000)
 
   it("ships sources, maps and the licence, and nothing else", async () => {

@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process"
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+interface Snippet {
+  readonly place: string
+  readonly text: string
+}
+
+const filesBelow = async (folder: string, ending: string): Promise<ReadonlyArray<string>> =>
+  (await readdir(join(root, folder), { recursive: true }))
+    .filter((file) => file.endsWith(ending))
+    .map((file) => join(folder, file))
+
+/** The blocks of TypeScript in a text, each with the line that it begins on. */
+const blocksOf = (place: string, text: string): ReadonlyArray<Snippet> =>
+  Array.from(text.matchAll(/^```ts\n([\s\S]*?)^```/gm), ({ index, 1: block = "" }) => ({
+    place: `${place}:${text.slice(0, index).split("\n").length}`,
+    text: block
+  }))
+
+/** What stands in docstrings, each line where it was, without the asterisks. */
+const docstringsOf = (source: string): string =>
+  source
+    .split("\n")
+    .map((line) => (/^\s*\*/.test(line) ? line.replace(/^\s*\* ?/, "") : ""))
+    .join("\n")
+
+const snippets = async (): Promise<ReadonlyArray<Snippet>> => {
+  const pages = [...(await readdir(root)).filter((file) => file.endsWith(".md")), ...(await filesBelow("docs", ".md"))]
+  const sources = await filesBelow("src", ".ts")
+  const read = (file: string) => readFile(join(root, file), "utf8")
+  const inPages = pages.map(async (page) => blocksOf(page, await read(page)))
+  const inSources = sources.map(async (source) => blocksOf(source, docstringsOf(await read(source))))
+  return (await Promise.all([...inPages, ...inSources])).flat()
+}
+
+// Exporters of others, which this checkout does not install.
+const elsewhere = `
+declare module "@effect/opentelemetry/NodeSdk" {
+  export const layer: (configuration: () => object) => import("effect/Layer").Layer<never>
+}
+declare module "@opentelemetry/exporter-metrics-otlp-http"
+declare module "@opentelemetry/exporter-trace-otlp-http"
+declare module "@opentelemetry/sdk-metrics"
+declare module "@opentelemetry/sdk-trace-base"
+`
+
+describe("the snippets of the pages and the docstrings", () => {
+  let directory = ""
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "holdfast-snippets-"))
+    await symlink(join(root, "node_modules"), join(directory, "node_modules"))
+  })
+  afterAll(() => rm(directory, { recursive: true, force: true }))
+
+  it("compile, each by itself", async () => {
+    const all = await snippets()
+    expect(all.length).toBeGreaterThan(5)
+    const config = {
+      extends: join(root, "tsconfig.base.json"),
+      compilerOptions: {
+        noEmit: true,
+        noUnusedLocals: false,
+        // A program of its own, as a reader would begin it.
+        module: "NodeNext",
+        paths: { holdfast: [join(root, "src/index.ts")], "holdfast/*": [join(root, "src/*.ts")] }
+      },
+      include: ["*.ts"]
+    }
+    await writeFile(join(directory, "package.json"), JSON.stringify({ type: "module" }))
+    await writeFile(join(directory, "tsconfig.json"), JSON.stringify(config))
+    await writeFile(join(directory, "elsewhere.d.ts"), elsewhere)
+    for (const [i, { text }] of all.entries()) await writeFile(join(directory, `snippet${i}.ts`), text)
+
+    const tsc = join(root, "node_modules", "typescript-7", "bin", "tsc")
+    const output = await run(process.execPath, [tsc, "-p", "."], { cwd: directory }).then(
+      () => "",
+      (error: { readonly stdout: string }) => error.stdout
+    )
+    const placed = output.replace(
+      /snippet(\d+)\.ts\((\d+)/g,
+      (_, i, line) => `${all[Number(i)]?.place}, its line (${line}`
+    )
+    expect(placed).toBe("")
+  }, 120_000)
+})

@@ -27,8 +27,8 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
  * - `readFrom`: with `"replica"`, the default where there is a copy, `listExecutions`, `readTrace` and `idsWithPrefix` read from it, and may
  *   miss what others wrote since the last sync; with `"primary"` they ask the server too.
  * - `durability`: of a file: with `"full"`, the default, a commit that was acknowledged survives a loss of power; with `"normal"` the last
- *   ones may be lost then. A server decides by itself, and is asked when the store opens: where it does not wait for its disk, `"full"` refuses
- *   it, `"normal"` accepts it, and without either a warning is logged.
+ *   ones may be lost then. A server decides by itself: where it does not wait for its disk, `"full"` refuses it, also later on, `"normal"`
+ *   accepts it, and without either a warning is logged when the store opens.
  * - `busyTimeout`: for how long a database that is locked, or a server that is overloaded, starts again or, when a replica opens, compacts
  *   its log, is tried again, by default 5 seconds, before the operation fails with `StoreUnavailable`. The process goes on meanwhile.
  * - `timeout`: how long one request to a server may take, by default 10 seconds.

@@ -24,7 +24,7 @@ const layerWith = (options: Options) =>
     Effect.gen(function* () {
       const server = yield* SqldServer.make()
       const filename = yield* Temp.database
-      const replicas = yield* Replica.make(server)
+      const replicas = Replica.make(server)
       return Libsql.layerOf({ ...options, url: `file:${filename}`, syncUrl: server.url, syncInterval }, replicas)
     })
   )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Inspectable from "effect/Inspectable"
 import * as Logger from "effect/Logger"
+import * as Execution from "holdfast/Execution"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as SqldServer from "../support/sqld/server.js"
 
@@ -55,6 +56,33 @@ describe("a server that syncs its disk at each commit", () => {
       })
     )
   }
+})
+
+describe("a server that has forgotten to sync its disk", () => {
+  const order = Execution.make({ id: "order-1", definitionId: "order" })
+
+  it.scoped("is an outage, in which nothing is written, for one who needs it to", () =>
+    Effect.gen(function* () {
+      const sqld = yield* SqldServer.make({ durability: "strong" })
+      const { store } = yield* LibsqlStore.make({ url: sqld.url, durability: "full", busyTimeout: 0 })
+      yield* sqld.configure("relaxed")
+      const error = yield* Effect.flip(store.save(order))
+      assert.deepInclude(error, { _tag: "StoreUnavailable", reason: "busy", outcome: "not-applied" })
+      assert.include(error.message, "does not sync its disk")
+      assert.deepStrictEqual(yield* sqld.rows("SELECT * FROM harel_executions"), [])
+      yield* sqld.configure("strong")
+      assert.strictEqual((yield* store.save(order)).version, 1)
+    })
+  )
+
+  it.scoped("is nothing to one who does not", () =>
+    Effect.gen(function* () {
+      const sqld = yield* SqldServer.make({ durability: "strong" })
+      const { store } = yield* LibsqlStore.make({ url: sqld.url })
+      yield* sqld.configure("relaxed")
+      assert.strictEqual((yield* store.save(order)).version, 1)
+    })
+  )
 })
 
 describe("a server that does not tell how it syncs", () => {

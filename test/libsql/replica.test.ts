@@ -29,7 +29,7 @@ const open = (options: Partial<LibsqlStore.Options> = {}, server: SqldServer.Opt
   Effect.gen(function* () {
     const sqld = yield* SqldServer.make(server)
     const filename = yield* Temp.database
-    const replicas = yield* Replicas.make(sqld)
+    const replicas = Replicas.make(sqld)
     const all = { url: `file:${filename}`, syncUrl: sqld.url, ...options }
     const { client, replica, store } = yield* Libsql.make(all, replicas)
     const authToken = options.authToken
@@ -55,7 +55,7 @@ describe("a store with a replica", () => {
     Effect.gen(function* () {
       const { filename, other, replicas, sqld } = yield* open({ syncInterval: "5 seconds" })
       yield* other.save(order("order-1"))
-      const later = yield* Replicas.make(sqld)
+      const later = Replicas.make(sqld)
       const { store } = yield* Libsql.make({ url: `file:${yield* Temp.database}`, syncUrl: sqld.url }, later)
       assert.strictEqual(later.syncs(), 1)
       assert.deepStrictEqual(yield* ids(store), ["order-1"])
@@ -67,7 +67,7 @@ describe("a store with a replica", () => {
 
   const opening = Effect.gen(function* () {
     const sqld = yield* SqldServer.make()
-    const replicas = yield* Replicas.make(sqld)
+    const replicas = Replicas.make(sqld)
     replicas.fail(compacting)
     const options = { url: `file:${yield* Temp.database}`, syncUrl: sqld.url }
     const fiber = yield* Effect.fork(Effect.either(Libsql.make(options, replicas)))
@@ -151,13 +151,14 @@ describe("a store with a replica", () => {
 
   it.scoped("syncs each interval, and says how old the replica is", () =>
     Effect.gen(function* () {
-      const { other, replica, replicas, store } = yield* open({ syncInterval: "30 seconds" })
+      const { other, replica, replicas, sqld, store } = yield* open({ syncInterval: "30 seconds" })
+      const frame = sqld.frame()
       yield* other.save(order("theirs"))
       const before = replicas.syncs()
       const first = Option.getOrThrow(yield* replica.status)
       assert.deepStrictEqual(first.lastSync, Option.some(0))
       assert.deepStrictEqual(first.lag, Option.some(Duration.zero))
-      assert.deepStrictEqual(first.frame, Option.some(before))
+      assert.deepStrictEqual(first.frame, Option.fromNullable(frame))
       yield* TestClock.adjust("29 seconds")
       assert.strictEqual(replicas.syncs(), before)
       const later = Option.getOrThrow(yield* replica.status)
@@ -234,7 +235,8 @@ describe("a store with a replica", () => {
       const before = replicas.syncs()
       yield* store.save(order("order-2"))
       assert.strictEqual(replicas.syncs(), before)
-      assert.deepStrictEqual(yield* ids(store), [])
+      // What it wrote itself it sees all the same: the primary lists while the copy is behind.
+      assert.deepStrictEqual(yield* ids(store), ["order-1", "order-2"])
       yield* TestClock.adjust("10 seconds")
       yield* store.save(order("order-3"))
       assert.deepStrictEqual(yield* ids(store), ["order-1", "order-2", "order-3"])
@@ -275,7 +277,7 @@ describe("a store with a replica", () => {
     Effect.gen(function* () {
       const sqld = yield* SqldServer.make({ accept: () => "expired" })
       const url = `file:${yield* Temp.database}`
-      const replicas = yield* Replicas.make(sqld)
+      const replicas = Replicas.make(sqld)
       const options = { url, syncUrl: sqld.url, authToken: Redacted.make("old") }
       const refused = yield* Effect.flip(Libsql.make(options, replicas))
       assert.deepInclude(refused, { _tag: "StoreRejected", operation: "open", reason: "auth" })

@@ -31,4 +31,7 @@ export class StatementFailed extends Data.TaggedError("StatementFailed")<{
   readonly detail: string
 }> {}
 
-export type HranaError = NoToken | NoAnswer | Refused | Unreadable | StatementFailed
+/** A transaction was not to be, by the word of its guard. */
+export class GuardFailed extends Data.TaggedError("GuardFailed") {}
+
+export type HranaError = NoToken | NoAnswer | Refused | Unreadable | StatementFailed | GuardFailed

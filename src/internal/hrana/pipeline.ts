@@ -1,7 +1,8 @@
 import * as Either from "effect/Either"
+import type { JsonObject } from "../../Json.js"
 import type { Param, Statement } from "../../SqlDriver.js"
 import * as reader from "../codec/reader.js"
-import { StatementFailed, Unreadable } from "./errors.js"
+import { GuardFailed, StatementFailed, Unreadable } from "./errors.js"
 import { exact } from "./exactDoubles.js"
 
 /**
@@ -9,13 +10,19 @@ import { exact } from "./exactDoubles.js"
  * closes it.
  */
 
-/** What a statement did: `frame` is the last frame of the server's log that it saw or wrote, where the server tells. */
+/** What a statement of a transaction did. */
 export interface Result {
-  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
   readonly changes: number
   readonly lastRowid: number
+}
+
+/** What a request gave. `frame` is the last one of the server's log when it was answered, where the server tells. */
+export interface Answered<A> {
+  readonly value: A
   readonly frame: number | undefined
 }
+
+type Rows = ReadonlyArray<ReadonlyArray<unknown>>
 
 type Answer<A> = Either.Either<A, Unreadable | StatementFailed>
 
@@ -53,9 +60,12 @@ const repeated = (statements: ReadonlyArray<Statement>): ReadonlyMap<string, num
   return numbers
 }
 
-/** A request that runs statements in one transaction, of which it rolls back all where one fails. */
-export const transaction = (statements: ReadonlyArray<Statement>): string => {
-  const exactly = statements.map(exact)
+/**
+ * A request that runs statements in one transaction, of which it rolls back all where one fails. A guard is a statement that comes first,
+ * and fails where the transaction must not be.
+ */
+export const transaction = (statements: ReadonlyArray<Statement>, guard?: Statement | undefined): string => {
+  const exactly = [...(guard === undefined ? [] : [guard]), ...statements].map(exact)
   const numbers = repeated(exactly)
   const text = (sql: string): Text => {
     const number = numbers.get(sql)
@@ -109,14 +119,15 @@ const cell = (u: unknown): unknown => {
 const list = (u: unknown, path: string): ReadonlyArray<unknown> => reader.array((item) => item)(u, path)
 
 const result = (u: unknown): Result => {
-  const row = reader.object(u, "result")
+  const row = reader.object(u, "step_results")
   return {
-    rows: list(row["rows"] ?? [], "rows").map((cells) => list(cells, "rows").map(cell)),
     changes: reader.optional(row, "", "affected_row_count", reader.integer, 0),
-    lastRowid: Number(row["last_insert_rowid"] ?? 0),
-    frame: reader.orNull(row, "", "replication_index", reader.integer) ?? undefined
+    lastRowid: Number(row["last_insert_rowid"] ?? 0)
   }
 }
+
+const frame = (row: JsonObject): number | undefined =>
+  reader.orNull(row, "", "replication_index", reader.integer) ?? undefined
 
 const failure = (u: unknown): StatementFailed => {
   const { code, message } = reader.object(u, "error")
@@ -134,7 +145,10 @@ const answered = (text: string): Either.Either<unknown, StatementFailed> => {
 }
 
 /** What is wrong with an answer is said without quoting it, for it may hold data. */
-const read = <A>(text: string, decode: (result: unknown) => Answer<A>): Answer<A> => {
+const read = <A, E = never>(
+  text: string,
+  decode: (result: unknown) => Either.Either<A, StatementFailed | Unreadable | E>
+): Either.Either<A, StatementFailed | Unreadable | E> => {
   try {
     return Either.flatMap(answered(text), decode)
   } catch (error) {
@@ -144,18 +158,35 @@ const read = <A>(text: string, decode: (result: unknown) => Answer<A>): Answer<A
 }
 
 /** Reads what the server says to a {@link query}. */
-export const queryResult = (text: string): Answer<Result> => read(text, (u) => Either.right(result(u)))
-
-/** Reads what the server says to a {@link transaction} of so many statements, without its BEGIN and COMMIT. */
-export const transactionResults = (text: string, count: number): Answer<ReadonlyArray<Result>> =>
+export const queryResult = (text: string): Answer<Answered<Rows>> =>
   read(text, (u) => {
-    const batch = reader.object(u, "result")
-    // The rollback that follows a failure may fail too: SQLite has rolled back by itself.
-    const failed = list(batch["step_errors"], "step_errors")
-      .slice(0, count + 2)
-      .find((error) => error !== null)
-    if (failed !== undefined) return Either.left(failure(failed))
-    const results = list(batch["step_results"], "step_results").slice(1, count + 2)
-    if (results.length <= count || results.includes(null)) throw new reader.Invalid("step_results", "are too few")
-    return Either.right(results.slice(0, count).map(result))
+    const row = reader.object(u, "result")
+    const rows = list(row["rows"], "rows").map((cells) => list(cells, "rows").map(cell))
+    return Either.right({ value: rows, frame: frame(row) })
   })
+
+/** How many statements a {@link transaction} has, and whether there is a guard before them. */
+interface Shape {
+  readonly count: number
+  readonly guarded: boolean
+}
+
+/** Reads what the server says to a {@link transaction}. */
+export const transactionResults = (
+  text: string,
+  { count, guarded }: Shape
+): Either.Either<Answered<ReadonlyArray<Result>>, Unreadable | StatementFailed | GuardFailed> => {
+  // BEGIN and the guard come before them, COMMIT after them.
+  const before = guarded ? 2 : 1
+  const commit = before + count
+  return read<Answered<ReadonlyArray<Result>>, GuardFailed>(text, (u) => {
+    const batch = reader.object(u, "result")
+    const errors = list(batch["step_errors"], "step_errors")
+    // The rollback that follows a failure may fail too: SQLite has rolled back by itself.
+    const failed = errors.findIndex((error, step) => error !== null && step <= commit)
+    if (failed >= 0) return Either.left(guarded && failed === 1 ? new GuardFailed() : failure(errors[failed]))
+    const results = list(batch["step_results"], "step_results").slice(before, commit + 1)
+    if (results.length <= count || results.includes(null)) throw new reader.Invalid("step_results", "are too few")
+    return Either.right({ value: results.slice(0, count).map(result), frame: frame(batch) })
+  })
+}

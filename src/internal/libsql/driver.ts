@@ -9,19 +9,20 @@ export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
  * A libSQL database.
  *
  * - `write`: runs statements in one transaction. It asks for them when it is about to send them, once.
- * - `read`: runs a query.
+ * - `read`: runs a query for an operation of the store.
  *
  * Either may run again what is certain to have done nothing.
  */
 export interface Database {
   readonly write: (statements: () => ReadonlyArray<Statement>) => Effect.Effect<ReadonlyArray<StatementResult>, Failure>
-  readonly read: (statement: Statement) => Effect.Effect<Rows, Failure>
+  readonly read: (statement: Statement, operation: string) => Effect.Effect<Rows, Failure>
 }
 
 /** The driver of a database. */
 export const make = ({ read, write }: Database): LazyDriver => ({
   transaction: (call, statements) => Effect.mapError(write(statements), (failure) => toStoreError(call, failure, true)),
-  query: (call, statement) => Effect.mapError(read(statement), (failure) => toStoreError(call, failure, false))
+  query: (call, statement) =>
+    Effect.mapError(read(statement, call.operation), (failure) => toStoreError(call, failure, false))
 })
 
 /** Gives a list that is asked for more than once as it was the first time. */

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import type { Statement } from "../../SqlDriver.js"
 import * as log from "../telemetry/log.js"
 import { Failure } from "./error.js"
 import type { Remote } from "./remoteConnection.js"
@@ -8,14 +9,26 @@ type Wanted = "full" | "normal" | undefined
 /** How SQLite syncs: 2 is at each commit. */
 const full = 2
 
+// Unlike the PRAGMA itself it may be asked by who may only read.
+const synchronous = "SELECT synchronous FROM pragma_synchronous"
+
+/**
+ * Fails where the connection that it runs on does not sync each commit. Asking when the store opens is not enough: a server that is started
+ * without namespaces forgets what its database is set to.
+ */
+export const guard: Statement = {
+  sql: `SELECT json(iif((${synchronous}) >= ${full}, 'null', 'not synced'))`,
+  params: []
+}
+
 const lossy =
   "the server writes commits to its disk without waiting for it (PRAGMA synchronous is 1): what it has acknowledged survives its own end, " +
   "but not a loss of power. Set the database's durability_mode to strong"
 
 /** How the server syncs its disk; nothing where it does not say so. */
 const asked = ({ query }: Remote): Effect.Effect<number | undefined, Failure> =>
-  query({ sql: "PRAGMA synchronous", params: [] }).pipe(
-    Effect.map(({ rows }) => (typeof rows[0]?.[0] === "number" ? rows[0][0] : undefined)),
+  query({ sql: synchronous, params: [] }).pipe(
+    Effect.map(({ value: [row] }) => (typeof row?.[0] === "number" ? row[0] : undefined)),
     Effect.catchIf(
       ({ reason }) => reason === "sql",
       () => Effect.succeed(undefined)

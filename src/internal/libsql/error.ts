@@ -89,6 +89,9 @@ export const ofLocal = (error: unknown): Failure => {
   return ofProblem(problemOf({ cause: error instanceof LibsqlError ? (error.cause ?? error) : error }))
 }
 
+const notSynced =
+  'the server does not sync its disk at each commit, as durability: "full" asks for; started again it may have forgotten that it should'
+
 const answersHold = "an answer of the server holds no more (--max-response-size, 10 MB by default)"
 
 const ofStatement = (error: StatementFailed): Failure => {
@@ -184,5 +187,7 @@ export const ofHrana = (error: HranaError): Failure => {
       return unknown("connection", `the answer is none of a libSQL server: ${error.detail}`)
     case "StatementFailed":
       return ofStatement(error)
+    case "GuardFailed":
+      return notApplied("busy", notSynced)
   }
 }

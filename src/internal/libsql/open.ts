@@ -12,6 +12,7 @@ import * as tokens from "../hrana/token.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
 import * as duration from "../util/duration.js"
 import * as address from "./address.js"
+import * as copies from "./copy.js"
 import * as driver from "./driver.js"
 import * as durability from "./durability.js"
 import { type Failure, toStoreError } from "./error.js"
@@ -66,8 +67,8 @@ const openLocal = (options: Options, { filename }: address.Local): Opening =>
   })
 
 const remoteDatabase = ({ query, transaction }: remote.Remote): driver.Database => ({
-  write: transaction,
-  read: (statement) => Effect.map(query(statement), ({ rows }) => rows)
+  write: (statements) => Effect.map(transaction(statements), ({ value }) => value),
+  read: (statement) => Effect.map(query(statement), ({ value }) => value)
 })
 
 const connect = (options: Options, { token: given, url }: address.Remote) =>
@@ -78,7 +79,14 @@ const connect = (options: Options, { token: given, url }: address.Remote) =>
     const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
     const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
     const token = tokens.make(options.authToken ?? given)
-    const server = yield* remote.make({ url, token, timeout, busyTimeout, concurrency })
+    const server = yield* remote.make({
+      url,
+      token,
+      timeout,
+      busyTimeout,
+      concurrency,
+      durable: options.durability === "full"
+    })
     yield* Effect.mapError(durability.check(server, options.durability), failedToOpen)
     return { busyTimeout, url, token, server }
   })
@@ -102,16 +110,12 @@ const openReplica = (
     yield* checkFile(filename)
     const syncInterval = yield* duration.decode(options.syncInterval ?? "1 minute", "syncInterval")
     const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
-    const url = local.urlOf(filename)
-    const copy = yield* replicas
-      .make({ url, syncUrl, token, primary: server, syncInterval, patience: busyTimeout, open })
+    const copy = yield* copies.make({ filename, syncUrl, token, open })
+    const readFrom = options.readFrom ?? "replica"
+    const { database, replica } = yield* replicas
+      .make({ syncUrl, copy, primary: server, syncInterval, patience: busyTimeout, readFrom })
       .pipe(Effect.mapError(failedToOpen))
-    return {
-      driver: copy.driver(driver.make(remoteDatabase(server)), options.readFrom ?? "replica"),
-      client: server.client,
-      replica: copy.replica,
-      place: syncUrl
-    }
+    return { driver: driver.make(database), client: server.client, replica, place: syncUrl }
   })
 
 const openAt = (options: Options, open: (config: Config) => Client): Opening =>

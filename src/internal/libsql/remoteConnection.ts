@@ -9,13 +9,18 @@ import type { HranaError } from "../hrana/errors.js"
 import * as pipeline from "../hrana/pipeline.js"
 import * as hrana from "../hrana/send.js"
 import { patiently } from "./busyRetry.js"
-import { askedOnce } from "./driver.js"
+import { askedOnce, type Rows } from "./driver.js"
+import * as durability from "./durability.js"
 import { at, type Failure, ofHrana } from "./error.js"
 import { toNumbers } from "./values.js"
 
-/** - `concurrency`: how many requests there are at the same time. */
+/**
+ * - `durable`: whether a transaction is to fail where the server does not sync it.
+ * - `concurrency`: how many requests there are at the same time.
+ */
 export interface Options extends hrana.Options {
   readonly url: string
+  readonly durable: boolean
   readonly busyTimeout: Duration.Duration
   readonly concurrency: number
 }
@@ -30,8 +35,8 @@ export interface Options extends hrana.Options {
 export interface Remote {
   readonly transaction: (
     statements: () => ReadonlyArray<Statement>
-  ) => Effect.Effect<ReadonlyArray<pipeline.Result>, Failure>
-  readonly query: (statement: Statement) => Effect.Effect<pipeline.Result, Failure>
+  ) => Effect.Effect<pipeline.Answered<ReadonlyArray<pipeline.Result>>, Failure>
+  readonly query: (statement: Statement) => Effect.Effect<pipeline.Answered<Rows>, Failure>
   readonly client: Client
 }
 
@@ -100,6 +105,7 @@ export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope
     const slots = yield* Effect.makeSemaphore(options.concurrency)
     const wait = patiently(options.busyTimeout)
     const url = `${options.url}/v2/pipeline`
+    const { durable } = options
 
     const request = <A>(body: () => string, read: (answer: string) => Either.Either<A, HranaError>) =>
       Effect.suspend(() => hrana.send({ url, body: body(), type: "application/json" }, options)).pipe(
@@ -113,9 +119,10 @@ export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope
     return {
       transaction: (list) => {
         const statements = askedOnce(list)
+        const guard = durable ? durability.guard : undefined
         return request(
-          () => pipeline.transaction(statements()),
-          (answer) => pipeline.transactionResults(answer, statements().length)
+          () => pipeline.transaction(statements(), guard),
+          (answer) => pipeline.transactionResults(answer, { count: statements().length, guarded: durable })
         )
       },
       query: (statement) => request(() => pipeline.query(statement), pipeline.queryResult),

@@ -1,193 +1,301 @@
-import type { Client, Config } from "@libsql/client"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Replica, ReplicaStatus } from "../../LibsqlStore.js"
-import type { LazyDriver } from "../groupCommit/lazyDriver.js"
-import type { Token } from "../hrana/token.js"
+import type { Statement } from "../../SqlDriver.js"
 import * as log from "../telemetry/log.js"
-import { Failure, ofHrana, ofLocal, toStoreError } from "./error.js"
-import { makeRead } from "./nulSafeText.js"
+import { type Copy, Damaged } from "./copy.js"
+import type { Database, Rows } from "./driver.js"
+import { at, Failure, toStoreError } from "./error.js"
 import type { Remote } from "./remoteConnection.js"
 
 /**
- * - `primary`: the primary, over HTTP.
- * - `patience`: for how long a primary that is compacting its log is waited for when the replica opens.
- * - `open`: what opens the local file with its connection to the primary.
+ * - `primary`: the server, over HTTP.
+ * - `patience`: for how long a server that is compacting its log is waited for when the replica opens.
+ * - `readFrom`: who answers what may be old.
  */
 export interface Options {
-  readonly url: string
   readonly syncUrl: string
-  readonly token: Token
+  readonly copy: Copy
   readonly primary: Remote
   readonly syncInterval: Duration.Duration
   readonly patience: Duration.Duration
-  readonly open: (config: Config) => Client
+  readonly readFrom: "primary" | "replica"
+}
+
+/**
+ * What is known of the copy. Frames are those of the server's log, times are in milliseconds since the epoch.
+ *
+ * - `requested`, `reached`: syncs that were asked for, and those that are done, by their numbers.
+ * - `frame`: the last one in the copy, none while there is nothing in it.
+ * - `written`: the last one that a write of this store is in; `owed`: the last sync that such a write asked for in vain.
+ * - `doubts`: how often in a row the server said that its log ends before that frame.
+ * - `condemned`: why the copy is to be made again; `keptUntil`: until when it is not.
+ * - `pausedUntil`: until when writes are not followed by a sync.
+ */
+interface State {
+  requested: number
+  reached: number
+  frame: number | undefined
+  written: number
+  owed: number
+  doubts: number
+  condemned: string | undefined
+  keptUntil: number
+  pausedUntil: number
+  lastSync: number | undefined
+  lastError: Failure | undefined
+}
+
+/** - `alone`: one sync at a time. - `wanted`: has something in it where the copy lacks what this store wrote. */
+interface Syncing {
+  readonly options: Options
+  readonly state: State
+  readonly alone: Effect.Semaphore
+  readonly wanted: Queue.Queue<void>
 }
 
 /** What an application may read from an old state of the database: nothing is decided by it. */
 const monitoring = new Set(["listExecutions", "readTrace", "idsWithPrefix"])
 
 /**
- * How long after a sync that failed writes go on without one, in milliseconds: where the replica's own connection is what does not work, the
- * process stands still for seconds each time.
+ * How long after a sync that failed writes go on without one: where the replica's own connection is what does not work, the process stands
+ * still for seconds each time. A server that is compacting its log says so at once.
  */
-const pause = 10_000
+const pauses = { compacting: 250, other: 10_000 }
+
+/** For how long a copy that was made again is kept, though it be wrong again: making it takes time. */
+const betweenCopies = 60_000
+
+const otherHistory = "the server's log ends before what is in it: it began anew, or is that of a backup"
 
 /** What sqld says while it compacts its log: for a second or two under load. */
 const isCompacting = ({ detail }: Failure): boolean => detail.includes("snapshot not found")
 
-/** A copy of a primary in a local file, which is brought up to date now and then. */
-export interface Copy {
-  readonly replica: Replica
-  /** A driver that reads from the copy what may be old, and brings it up to date after each write. */
-  readonly driver: (primary: LazyDriver, readFrom: "primary" | "replica") => LazyDriver
+const failure = (detail: string): Failure => new Failure({ reason: "connection", outcome: "not-applied", detail })
+
+const countTables: Statement = { sql: "SELECT count(*) FROM sqlite_master", params: [] }
+
+/** Whether the server's log ends before what was in the copy when it was asked: this is the log of another history. */
+const isOther = (known: number | undefined, frame: number | undefined): boolean =>
+  known !== undefined && frame !== undefined && frame < known
+
+/** The copy is to be made again, with the next sync, for which nobody need wait. */
+const condemn = (state: State): void => {
+  state.condemned ??= otherHistory
+  state.pausedUntil = 0
 }
 
-export const make = (options: Options): Effect.Effect<Copy, Failure, Scope.Scope> =>
+/** Whether the copy lacks what this store wrote, or cannot be trusted. */
+const isBehind = ({ condemned, doubts, frame = 0, owed, reached, written }: State): boolean =>
+  condemned !== undefined || doubts > 0 || reached === 0 || reached < owed || frame < written
+
+/** Asks the server, where nobody waits: while the replica's own connection looks for a server that is away, the whole process stands still. */
+const ask = ({ options, state }: Syncing): Effect.Effect<number, Failure> =>
+  Effect.suspend(() => {
+    const known = state.frame
+    return Effect.map(options.primary.query(countTables), ({ frame, value: [row] }) => {
+      state.doubts = isOther(known, frame) ? state.doubts + 1 : 0
+      // One who answers for the server may be behind it, but not for long.
+      if (state.doubts > 1) condemn(state)
+      return Number(row?.[0])
+    })
+  })
+
+/** Pulls once. `tables` is how many the server has, where it was asked. */
+const pull = ({ options: { copy }, state }: Syncing, tables: number): Effect.Effect<void, Failure | Damaged> =>
+  Effect.gen(function* () {
+    const began = yield* Clock.currentTimeMillis
+    const frame = yield* copy.pull
+    if (tables > 0) {
+      const [row] = yield* copy.read(countTables)
+      if (Number(row?.[0]) === 0) return yield* new Damaged({ detail: "it has no tables, and the server has some" })
+    }
+    // Where the server's log began anew, the copy has all that is in it.
+    if (frame !== undefined && state.frame !== undefined && frame < state.frame) state.written = 0
+    state.frame = frame
+    state.lastSync = began / 1000
+  })
+
+/** Removes the copy, so that pulling makes another. */
+const discard = ({ options: { copy }, state }: Syncing, why: string): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    state.condemned = why
+    if (now < state.keptUntil) return yield* failure(`the copy was made again a moment ago, and is wrong again: ${why}`)
+    yield* log.warning(`the copy is made again: ${why}`)
+    yield* copy.remove
+    state.keptUntil = now + betweenCopies
+    state.condemned = undefined
+    state.doubts = 0
+    state.reached = 0
+    state.written = 0
+    state.frame = undefined
+  })
+
+/** Brings the copy up to date, and makes another where it cannot be. */
+const refresh = (syncing: Syncing, tables: number): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const { condemned, doubts } = syncing.state
+    if (condemned !== undefined) yield* discard(syncing, condemned)
+    else if (doubts > 0) return yield* failure(otherHistory)
+    // A server that is just compacting its log refuses, and takes it the next time.
+    const patient = Effect.retry(pull(syncing, tables), { times: 2, while: ({ _tag }) => _tag === "LibsqlFailure" })
+    yield* patient.pipe(
+      Effect.catchTag("Damaged", ({ detail }) => Effect.zipRight(discard(syncing, detail), patient)),
+      Effect.catchTag("Damaged", ({ detail }) => Effect.fail(failure(detail)))
+    )
+  })
+
+const failed = (state: State, error: Failure): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    state.lastError = error
+    state.pausedUntil = now + (isCompacting(error) ? pauses.compacting : pauses.other)
+  })
+
+const succeeded = (state: State, reached: number): void => {
+  state.reached = reached
+  state.lastError = undefined
+  state.pausedUntil = 0
+}
+
+/** One sync serves all who asked before it began. `first` gives how many tables the server has. */
+const sync = (syncing: Syncing, first: Effect.Effect<number, Failure>): Effect.Effect<void, Failure> =>
+  Effect.suspend(() => {
+    const { alone, state } = syncing
+    const mine = ++state.requested
+    const once = Effect.suspend(() => {
+      if (state.reached >= mine) return Effect.void
+      const upTo = state.requested
+      return Effect.flatMap(first, (tables) => refresh(syncing, tables)).pipe(
+        Effect.mapError(at(syncing.options.syncUrl)),
+        Effect.tapBoth({
+          onFailure: (error) => failed(state, error),
+          onSuccess: () => Effect.sync(() => succeeded(state, upTo))
+        }),
+        Effect.uninterruptible
+      )
+    })
+    return alone.withPermits(1)(once)
+  })
+
+const asked = (syncing: Syncing): Effect.Effect<void, Failure> => sync(syncing, ask(syncing))
+
+/** After a write that the server has answered: what it wrote is in the copy, or is known not to be. */
+const afterWrite = (syncing: Syncing, frame: number | undefined): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { state, wanted } = syncing
+    const now = yield* Clock.currentTimeMillis
+    const synced = now < state.pausedUntil ? false : yield* Effect.isSuccess(sync(syncing, Effect.succeed(0)))
+    if (!synced) state.owed = ++state.requested
+    state.written = Math.max(state.written, frame ?? 0)
+    if (isBehind(state)) yield* Queue.offer(wanted, undefined)
+  })
+
+/** Until the next sync is due: the interval, or less where the copy lacks what this store wrote. */
+const rest = ({ options, state, wanted }: Syncing): Effect.Effect<unknown> => {
+  const soon = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(1000, state.pausedUntil - now)))
+  return Effect.race(Effect.sleep(options.syncInterval), Effect.zipRight(Queue.take(wanted), soon))
+}
+
+const periodically = (syncing: Syncing): Effect.Effect<never> => {
+  const { state } = syncing
+  const turn = Effect.suspend(() => {
+    const before = state.lastError
+    return Effect.matchEffect(asked(syncing), {
+      onFailure: (error) =>
+        before === undefined ? log.warning(`the replica is getting old: ${error.detail}`) : Effect.void,
+      onSuccess: () => (before === undefined ? Effect.void : log.info("the replica is synced again"))
+    })
+  })
+  return Effect.zipRight(rest(syncing), turn).pipe(Effect.forever, Effect.withTracerEnabled(false))
+}
+
+const database = (syncing: Syncing): Database => {
+  const { options, state } = syncing
+  const { copy, primary } = options
+
+  const fromPrimary = (statement: Statement): Effect.Effect<Rows, Failure> =>
+    Effect.map(primary.query(statement), ({ value }) => value)
+
+  // A local file that cannot be read is no reason not to answer.
+  const fromCopy = (statement: Statement): Effect.Effect<Rows, Failure> =>
+    Effect.catchAll(copy.read(statement), (error) => {
+      if (error._tag === "Damaged") state.condemned = error.detail
+      return Effect.zipRight(copy.close, fromPrimary(statement))
+    })
+
+  return {
+    write: (statements) =>
+      Effect.suspend(() => {
+        const known = state.frame
+        return Effect.flatMap(primary.transaction(statements), ({ frame, value }) => {
+          if (isOther(known, frame)) condemn(state)
+          return Effect.as(afterWrite(syncing, frame), value)
+        })
+      }),
+    read: (statement, operation) =>
+      Effect.suspend(() =>
+        options.readFrom === "primary" || !monitoring.has(operation) || isBehind(state)
+          ? fromPrimary(statement)
+          : fromCopy(statement)
+      )
+  }
+}
+
+const statusOf = (state: State, now: number): ReplicaStatus => {
+  const lastSync = Option.fromNullable(state.lastSync)
+  return {
+    lastSync,
+    lag: Option.map(lastSync, (seconds) => Duration.millis(Math.max(0, now - seconds * 1000))),
+    frame: Option.fromNullable(state.frame),
+    lastError: Option.map(Option.fromNullable(state.lastError), (error) =>
+      toStoreError({ operation: "sync" }, error, false)
+    )
+  }
+}
+
+const initial = (): State => ({
+  requested: 0,
+  reached: 0,
+  frame: undefined,
+  written: 0,
+  owed: 0,
+  doubts: 0,
+  condemned: undefined,
+  keptUntil: 0,
+  pausedUntil: 0,
+  lastSync: undefined,
+  lastError: undefined
+})
+
+/**
+ * A replica: a copy of a server's database which is brought up to date now and then, and answers what may be old. Everything else is the
+ * server's.
+ */
+export const make = (
+  options: Options
+): Effect.Effect<{ readonly replica: Replica; readonly database: Database }, Failure, Scope.Scope> =>
   Effect.gen(function* () {
     const alone = yield* Effect.makeSemaphore(1)
-    const read = makeRead()
-    let opened: { readonly client: Client; readonly token: string | undefined } | undefined
-    let requested = 0
-    let reached = 0
-    let lastSync: number | undefined
-    let frame: number | undefined
-    let lastError: Failure | undefined
-    /** Until when writes are not followed by a sync, in milliseconds since the epoch. */
-    let pausedUntil = 0
-
-    const close = Effect.sync(() => {
-      opened?.client.close()
-      opened = undefined
-    })
-    yield* Effect.addFinalizer(() => close)
-
-    const hide = (detail: string, token: string | undefined): string =>
-      token === undefined ? detail : detail.replaceAll(token, "<redacted>")
-
-    /** The local file, with the token that is valid now: with another its connection to the primary only waits. */
-    const current = Effect.gen(function* () {
-      const token = yield* Effect.mapError(options.token.current, ofHrana)
-      if (opened !== undefined && opened.token === token) return opened
-      yield* close
-      const config = {
-        url: options.url,
-        syncUrl: options.syncUrl,
-        intMode: "bigint" as const,
-        ...(token === undefined ? {} : { authToken: token })
-      }
-      const client = yield* Effect.try({ try: () => options.open(config), catch: ofLocal })
-      opened = { client, token }
-      return opened
-    })
-
-    // While the replica's own connection looks for a primary that is away, the whole process stands still for seconds: it is asked over
-    // HTTP first, where nobody waits.
-    const ping = options.primary.query({ sql: "SELECT 1", params: [] })
-
-    const pull = Effect.gen(function* () {
-      const { client, token } = yield* current
-      const began = yield* Clock.currentTimeMillis
-      const replicated = yield* Effect.tryPromise({
-        try: () => client.sync(),
-        catch: (cause) =>
-          new Failure({
-            reason: "connection",
-            outcome: "not-applied",
-            detail: hide(
-              `the replica cannot be synced: ${cause instanceof Error ? cause.message : String(cause)}`,
-              token
-            )
-          })
-      })
-      lastSync = began / 1000
-      frame = replicated?.frame_no
-    })
-
-    /** One sync serves all who asked before it began. */
-    const sync = (first: Effect.Effect<unknown, Failure>) =>
-      Effect.suspend(() => {
-        const mine = ++requested
-        return alone.withPermits(1)(
-          Effect.suspend(() => {
-            if (reached >= mine) return Effect.void
-            const upTo = requested
-            // A server that is just compacting its log refuses, and takes it the next time.
-            return Effect.zipRight(first, Effect.retry(pull, { times: 2 })).pipe(
-              Effect.uninterruptible,
-              Effect.tapBoth({
-                onFailure: (failure) =>
-                  Effect.map(Clock.currentTimeMillis, (now) => {
-                    lastError = failure
-                    pausedUntil = now + pause
-                  }),
-                onSuccess: () =>
-                  Effect.sync(() => {
-                    reached = upTo
-                    lastError = undefined
-                    pausedUntil = 0
-                  })
-              })
-            )
-          })
-        )
-      })
-
-    const afterWrite = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      now < pausedUntil ? Effect.void : Effect.ignore(sync(Effect.void))
-    )
-
-    const periodically = Effect.suspend(() => {
-      const before = lastError
-      return Effect.matchEffect(sync(ping), {
-        onFailure: (failure) =>
-          before === undefined ? log.warning(`the replica is getting old: ${failure.detail}`) : Effect.void,
-        onSuccess: () => (before === undefined ? Effect.void : log.info("the replica is synced again"))
-      })
-    }).pipe(
-      Effect.repeat(Schedule.spaced(options.syncInterval)),
-      Effect.delay(options.syncInterval),
-      log.annotate({ package: "holdfast", module: "LibsqlStore", fiber: "sync" }),
-      Effect.withTracerEnabled(false)
-    )
-
-    yield* Effect.retry(sync(ping), {
+    const syncing: Syncing = { options, state: initial(), alone, wanted: yield* Queue.sliding<void>(1) }
+    yield* Effect.retry(asked(syncing), {
       schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo(options.patience)),
       while: isCompacting
     })
-    yield* Effect.interruptible(Effect.forkScoped(periodically))
-
-    const status = Effect.map(Clock.currentTimeMillis, (now): ReplicaStatus => {
-      const since = Option.fromNullable(lastSync)
-      return {
-        lastSync: since,
-        lag: Option.map(since, (seconds) => Duration.millis(Math.max(0, now - seconds * 1000))),
-        frame: Option.fromNullable(frame),
-        lastError: Option.map(Option.fromNullable(lastError), (failure) =>
-          toStoreError({ operation: "sync" }, failure, false)
-        )
-      }
-    })
-
+    // A server that was replaced by an older backup while nobody was looking shows only now.
+    yield* Effect.ignore(ask(syncing))
+    const fiber = log.annotate({ fiber: "sync" })(periodically(syncing))
+    yield* Effect.interruptible(Effect.forkScoped(fiber))
     return {
       replica: {
-        status: Effect.map(status, Option.some),
-        sync: Effect.mapError(sync(ping), (failure) => toStoreError({ operation: "sync" }, failure, false))
+        status: Effect.map(Clock.currentTimeMillis, (now) => Option.some(statusOf(syncing.state, now))),
+        sync: Effect.mapError(asked(syncing), (error) => toStoreError({ operation: "sync" }, error, false))
       },
-      driver: (primary, readFrom) => ({
-        transaction: (call, statements) => Effect.zipLeft(primary.transaction(call, statements), afterWrite),
-        query: (call, statement) => {
-          if (readFrom === "primary" || !monitoring.has(call.operation)) return primary.query(call, statement)
-          const local = Effect.flatMap(current, ({ client }) =>
-            Effect.tryPromise({ try: () => read(client, statement), catch: ofLocal })
-          )
-          // A local file that cannot be read is no reason not to answer.
-          return Effect.catchAll(local, () => Effect.zipRight(close, primary.query(call, statement)))
-        }
-      })
+      database: database(syncing)
     }
-  })
+  }).pipe(log.annotate({ package: "holdfast", module: "LibsqlStore" }))

@@ -1,6 +1,6 @@
 import Sqlite from "better-sqlite3"
 import { placeholders, split } from "../rqlite/sql.js"
-import { Locked, StatementError, type Stmt, type StmtResult, type Value } from "./protocol.js"
+import { type Answer, Locked, StatementError, type Stmt, type StmtResult, type Value } from "./protocol.js"
 
 const toSqlite = (value: Value): unknown => {
   switch (value.type) {
@@ -15,9 +15,9 @@ const toSqlite = (value: Value): unknown => {
   }
 }
 
-const fromSqlite = (value: unknown): Value => {
+const fromSqlite = (value: unknown): Answer => {
   if (typeof value === "bigint") return { type: "integer", value: String(value) }
-  if (typeof value === "number") return { type: "float", value }
+  if (typeof value === "number") return { type: "float", value: Number.isFinite(value) ? value : null }
   if (typeof value === "string") return { type: "text", value }
   if (!(value instanceof Uint8Array)) return { type: "null" }
   return { type: "blob", base64: Buffer.from(value).toString("base64").replace(/=+$/, "") }
@@ -25,6 +25,34 @@ const fromSqlite = (value: unknown): Value => {
 
 const unsupported =
   /^\s*(VACUUM|ANALYZE|REINDEX|ATTACH|DETACH|CREATE\s+TEMP|PRAGMA\s+(?!user_version|table_info|foreign_key|journal_mode\s*$|synchronous\s*$))/i
+
+/** No value and no row is larger, in bytes. */
+const maxLength = 5_000_000
+
+const lengthOf = (value: Value): number => {
+  switch (value.type) {
+    case "text":
+      return Buffer.byteLength(value.value)
+    case "blob":
+      return Buffer.byteLength(value.base64, "base64")
+    default:
+      return 8
+  }
+}
+
+// Where one row is inserted, its size is about that of the arguments.
+const oneRow = /^\s*(INSERT|REPLACE)\b[^()]*(\([^()]*\))?\s*VALUES\s*\([^()]*\)\s*$/i
+
+const checkSizes = (sql: string, args: ReadonlyArray<Value>): void => {
+  const sizes = args.map(lengthOf)
+  if (sizes.some((size) => size > maxLength)) {
+    const message = "Arguments do not match SQL parameters: string or blob too big"
+    throw new StatementError({ message, code: "ARGS_INVALID" })
+  }
+  if (oneRow.test(sql) && sizes.reduce((sum, size) => sum + size, 0) >= maxLength) {
+    throw new StatementError({ message: "SQLite error: string or blob too big", code: "SQLITE_TOOBIG" })
+  }
+}
 
 const parseError = (said: string) =>
   new StatementError({ message: `SQL string could not be parsed: ${said}`, code: "SQL_PARSE_ERROR" })
@@ -57,12 +85,17 @@ const sqliteError = (error: unknown, sql: string): Error => {
 export interface Connection {
   /** Fails where a text is none that sqld would run. */
   readonly check: (sql: string) => void
+  /** Whether a text is one that a token which may only read does not allow: also a PRAGMA that changes nothing. */
+  readonly writes: (sql: string) => boolean
   readonly run: (sql: string, stmt: Stmt) => StmtResult
   readonly close: () => void
 }
 
+/** As a database is configured: whether it syncs each commit. */
+export type Durability = "relaxed" | "strong"
+
 /** Opens a connection to a database file. */
-export const connect = (filename: string, durability: "relaxed" | "strong"): Connection => {
+export const connect = (filename: string, durability: Durability): Connection => {
   const db = new Sqlite(filename)
   db.pragma("busy_timeout = 0")
   db.pragma("journal_mode = WAL")
@@ -80,6 +113,7 @@ export const connect = (filename: string, durability: "relaxed" | "strong"): Con
       new StatementError({ message: `Arguments do not match SQL parameters: ${detail}`, code: "ARGS_INVALID" })
     if (args.length < count) throw invalid(`value for parameter ${args.length + 1} not found`)
     if (args.length > count) throw invalid(`too many parameters, expected ${count} found ${args.length}`)
+    checkSizes(sql, args)
     return args.map(toSqlite)
   }
 
@@ -105,9 +139,20 @@ export const connect = (filename: string, durability: "relaxed" | "strong"): Con
           throw parseError(messageOf(error))
       }
     },
+    writes: (sql) => {
+      if (/^\s*PRAGMA\b/i.test(sql)) return true
+      if (/^\s*(EXPLAIN|BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i.test(sql)) return false
+      try {
+        return !db.prepare(sql).readonly
+      } catch {
+        return !/^\s*(SELECT|VALUES|WITH)\b/i.test(sql)
+      }
+    },
     run: (sql, stmt) => {
       try {
-        const text = /^PRAGMA synchronous$/i.test(sql) ? `SELECT ${synchronous}` : sql
+        const text = sql
+          .replace(/^PRAGMA synchronous$/i, "SELECT synchronous FROM pragma_synchronous")
+          .replace(/\bpragma_synchronous\b/i, `(SELECT ${synchronous} AS synchronous)`)
         const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(text)
         const changes = /^\s*(WITH\b.*\b)?(INSERT|REPLACE|UPDATE|DELETE)\b/is.test(sql)
         const inserts = /^\s*(INSERT|REPLACE)\b/i.test(sql)

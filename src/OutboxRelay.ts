@@ -108,7 +108,7 @@ export const make = <E = never, R = never>(
       module: "OutboxRelay",
       settings: options,
       polling: seqPages.polling(options),
-      from: seqPages.pages(options, store.pendingOutbox, ({ targetId }) => targetId, label),
+      from: seqPages.pages(options, "outbox", store.pendingOutbox, ({ targetId }) => targetId, label),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
       run: deliver,
       spanName: "OutboxRelay.deliver",

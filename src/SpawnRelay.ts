@@ -169,7 +169,7 @@ export const make = <E = never, R = never>(
       module: "SpawnRelay",
       settings: options,
       polling: seqPages.polling(options),
-      from: seqPages.pages(options, store.pendingSpawns, ({ childId }) => childId, label, parentOf),
+      from: seqPages.pages(options, "spawns", store.pendingSpawns, ({ childId }) => childId, label, parentOf),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
       spanName: "SpawnRelay.create",

@@ -181,6 +181,9 @@ const start = (store: Store, options: Partial<ExecutionRuntime.Options<{ readonl
     store
   )
 
+/** A store to which others may write: it is looked at again and again. */
+const polled = Effect.map(MemoryStore.make(), (store): Store => ({ ...store, exclusive: false }))
+
 const readiness = (runtime: ExecutionRuntime.ExecutionRuntime) =>
   Effect.map(runtime.health, ({ live, problems }) => ({ live, problems }))
 
@@ -192,7 +195,7 @@ describe("No answer of the store ends", () => {
       `the fiber in which ${operation}`,
       () =>
         Effect.gen(function* () {
-          const store = yield* MemoryStore.make()
+          const store = yield* polled
           let answer: StoreError | undefined
           const broken = row.break(store, (effect) =>
             Effect.suspend(() => (answer === undefined ? effect : Effect.fail(answer)))
@@ -229,7 +232,7 @@ describe("No answer of the store ends", () => {
 
   it.scoped("a worker that is to remember a failure, or to give up: it tries again until it can", () =>
     Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
+      const store = yield* polled
       let answer: StoreError | undefined
       const or = <A>(effect: Effect.Effect<A, StoreError>) =>
         Effect.suspend(() => (answer === undefined ? effect : Effect.fail(answer)))
@@ -277,7 +280,7 @@ describe("No answer of the store ends", () => {
     "any of them, also when it lasts for hours; they go on within a minute, and ask twice a minute meanwhile",
     () =>
       Effect.gen(function* () {
-        const store = yield* MemoryStore.make()
+        const store = yield* polled
         let away = false
         let asked = 0
         const or = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>

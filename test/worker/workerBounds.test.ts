@@ -9,7 +9,7 @@ import type { OutboxEntry } from "holdfast/Commit"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import type { Delivered, Options, QueueWorker } from "holdfast/QueueWorker"
-import { StoreRejected } from "holdfast/StoreError"
+import { StoreCorrupt, type StoreError, StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 import * as pollInterval from "../../src/internal/worker/pollInterval.js"
 import * as seqPages from "../../src/internal/worker/seqPages.js"
 import * as worker from "../../src/internal/worker/worker.js"
@@ -81,44 +81,92 @@ describe("A backlog of a million rows", () => {
   )
 })
 
-describe("A page that cannot be read", () => {
-  it.scoped("stops neither what is before it, nor what comes there later; the worker says that it waits", () =>
+describe("Rows that cannot be read", () => {
+  /** A store that does not give the rows of these targets, nor any page with one of them. */
+  const withUnreadable = (
+    store: ExecutionStore.ExecutionStore,
+    targets: ReadonlySet<string | null>,
+    error: StoreError
+  ) => ({
+    ...store,
+    exclusive: false,
+    pendingOutbox: (query?: ExecutionStore.PendingQuery) =>
+      Effect.filterOrFail(
+        store.pendingOutbox(query),
+        ({ entries }) => entries.every(({ targetId }) => !targets.has(targetId)),
+        () => error
+      )
+  })
+
+  const errors = [
+    new StoreRejected({ operation: "pendingOutbox", reason: "too-large", detail: "the answer is larger than 10 MB" }),
+    new StoreRejected({ operation: "pendingOutbox", reason: "sql", detail: "integer overflow" }),
+    new StoreCorrupt({ operation: "pendingOutbox", table: "outbox", key: "5", problem: "is no text" })
+  ]
+  for (const error of errors) {
+    it.scoped(`stop no others, are told once, and go when they can be read: ${error.message}`, () => {
+      const logs = Support.logs()
+      return Effect.gen(function* () {
+        const store = yield* MemoryStore.make()
+        const { deliver, delivered } = recording()
+        const unreadable = new Set<string | null>(["bad"])
+        yield* fill(store, ["a", "a", "b", "bad", "bad", "c", "a", "bad", "c"])
+        const relay = yield* relayOn(withUnreadable(store, unreadable, error), { deliver, pageSize: 5 })
+        yield* TestClock.adjust("1 minute")
+        const good = ["a:0", "a:1", "a:6", "b:2", "c:5", "c:8"]
+        assert.deepStrictEqual(delivered.toSorted(), good)
+        yield* fill(store, ["d"])
+        yield* TestClock.adjust("5 minutes")
+        assert.deepStrictEqual(delivered.toSorted(), [...good, "d:0"])
+        const health = yield* relay.health
+        assert.deepStrictEqual(health.outage, Option.none())
+        assert.include(Option.getOrThrow(health.lastError).message, error.message)
+        assert.strictEqual(logs.lines.filter((line) => line.startsWith("WARN")).length, 2)
+        unreadable.clear()
+        yield* TestClock.adjust("2 minutes")
+        assert.deepStrictEqual(delivered.slice(-3).toSorted(), ["bad:3", "bad:4", "bad:7"])
+      }).pipe(Effect.provide(logs.layer))
+    })
+  }
+
+  it.scoped("are not looked for where the store refuses every read, or goes away meanwhile", () =>
     Effect.gen(function* () {
       const store = yield* MemoryStore.make()
-      const refused = new StoreRejected({ operation: "pendingOutbox", reason: "sql", detail: "integer overflow" })
       const { deliver, delivered } = recording()
-      yield* fill(store, ["a", "repaired", "a", "b", "unreadable", "c"])
-      let broken = true
-      let repaired = false
+      yield* fill(store, ["a", "bad", "c"])
+      const refused = new StoreRejected({ operation: "pendingOutbox", reason: "sql", detail: "no" })
+      const away = new StoreUnavailable({
+        operation: "pendingOutbox",
+        reason: "connection",
+        outcome: "not-applied",
+        detail: "the server is away"
+      })
+      let answer = (reads: number): StoreError | undefined => (reads > 0 ? refused : undefined)
+      let reads = 0
+      const broken = withUnreadable(store, new Set(["bad"]), refused)
       const relay = yield* relayOn(
         {
-          ...store,
-          exclusive: false,
+          ...broken,
           pendingOutbox: (query) =>
-            Effect.filterOrFail(
-              store.pendingOutbox(query),
-              ({ entries }) => !broken || entries.every(({ targetId }) => targetId !== "unreadable"),
-              () => refused
-            ).pipe(
-              Effect.map((page) => ({
-                ...page,
-                entries: page.entries.filter(({ targetId }) => repaired || targetId !== "repaired")
-              }))
-            )
+            Effect.suspend(() => {
+              reads++
+              const error = answer(reads)
+              return error === undefined ? broken.pendingOutbox(query) : Effect.fail(error)
+            })
         },
         { deliver, pageSize: 2 }
       )
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(delivered, ["a:0", "a:2", "b:3"])
-      const { outage } = yield* relay.health
-      assert.deepStrictEqual(outage, Option.some({ since: 0, message: refused.message }))
-      repaired = true
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(delivered, ["a:0", "a:2", "b:3", "repaired:1"])
-      broken = false
+      assert.isAtMost(reads, 50)
+      assert.strictEqual(Option.getOrThrow((yield* relay.health).outage).message, refused.message)
+      // it fails while the worker looks for the row
+      reads = 0
+      answer = (reads) => (reads > 4 ? away : undefined)
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(delivered, ["a:0"])
+      answer = () => undefined
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(delivered, ["a:0", "a:2", "b:3", "repaired:1", "unreadable:4", "c:5"])
-      assert.deepStrictEqual((yield* relay.health).outage, Option.none())
+      assert.deepStrictEqual(delivered, ["a:0", "c:2"])
     })
   )
 })
@@ -146,6 +194,7 @@ describe("Very many lanes that fail", () => {
             polling: seqPages.polling(options),
             from: seqPages.pages(
               options,
+              "outbox",
               store.pendingOutbox,
               ({ targetId }) => targetId,
               ({ event }) => event.id

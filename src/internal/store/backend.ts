@@ -71,7 +71,24 @@ export interface NumberedTable<Row, A> {
   readonly decode: (row: Row) => A
 }
 
-/** A page of a numbered table. One row more is read than asked for: it tells whether there is a next page. */
+/**
+ * So many rows, and whether there are more: one row more is read than asked for. Whoever asks for a single one may do so because the next
+ * one cannot be read; that is not in its way.
+ */
+const readAhead = <Row>(read: NumberedTable<Row, unknown>["read"], after: number | undefined, limit: number) => {
+  const ahead = Effect.map(read(after, limit + 1), (rows) => ({
+    page: rows.slice(0, limit),
+    more: rows.length > limit
+  }))
+  if (limit > 1) return ahead
+  return Effect.catchIf(
+    ahead,
+    (error) => error._tag !== "StoreUnavailable",
+    () => Effect.map(read(after, 1), (page) => ({ page, more: page.length > 0 }))
+  )
+}
+
+/** A page of a numbered table. */
 export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
   { decode, kind, operation, read, table }: NumberedTable<Row, A>,
   query: PendingQuery
@@ -80,13 +97,12 @@ export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
     const limit = query.limit ?? defaultPage
     yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
     if (query.after !== undefined) yield* checkWhole({ operation }, "after", query.after, 0)
-    const found = yield* read(query.after, limit + 1)
-    const page = found.slice(0, limit)
+    const { more, page } = yield* readAhead(read, query.after, limit)
     const work = ({ seq }: Row): WorkItem => ({ _tag: kind, seq })
     const { corrupt, entries } = rows.partition(page, (row) =>
       rows.decode({ operation, table, key: String(row.seq), work: work(row) }, () => decode(row))
     )
-    const next = found.length > limit ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
+    const next = more ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
     return { entries, corrupt, failures: failuresOf(page, work), next }
   })
 

@@ -47,14 +47,16 @@ export interface Reader<A> {
 }
 
 /**
- * One pass over the store. Rows before `known` were read before: only lanes that catch up take them. `jumped` is the last position to which
- * rows were skipped. From `refused` on, rows found no place in memory: only lanes that are there already take any.
+ * One pass over the store. Rows before `known` were read before: only lanes that catch up take them. All rows before `reached` have been
+ * offered. `jumped` is the last position to which rows were skipped. From `refused` on, rows found no place in memory: only lanes that are
+ * there already take any.
  */
 interface Pass {
   readonly now: number
   readonly rescans: boolean
   readonly known: number
   readonly catchUp: CatchUp
+  reached: number
   jumped: number
   refused: number
 }
@@ -66,7 +68,7 @@ export const makeCursor = (): Cursor => ({ frontier: beginning, rewind: never, h
 
 /**
  * Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. Where a page cannot be
- * read, the rows before it have been offered; the next pass begins where this one did.
+ * read, the next pass begins there.
  */
 export const readPass = <A>(reader: Reader<A>): Effect.Effect<number, StoreError> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -90,9 +92,9 @@ const readPages = <A>(reader: Reader<A>, pass: Pass): Effect.Effect<number, Stor
     }
   })
 
-/** It begins again where it is not known what was offered. */
-const abandon = <A>({ cursor, table }: Reader<A>, { catchUp, known }: Pass): void => {
-  cursor.rewind = Math.min(cursor.rewind, known, catchUp.first)
+/** The next pass begins behind what has been offered. */
+const abandon = <A>({ cursor, table }: Reader<A>, { catchUp, reached }: Pass): void => {
+  cursor.rewind = Math.min(cursor.rewind, reached)
   catchUp_.abandon(catchUp, table)
 }
 
@@ -104,7 +106,8 @@ const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: numbe
   cursor.hurry = false
   cursor.crowded = false
   const catchUp = catchUp_.begin(table, now, concurrency)
-  return { now, rescans, known, catchUp, jumped: Math.min(known, catchUp.first), refused: never }
+  const start = Math.min(known, catchUp.first)
+  return { now, rescans, known, catchUp, reached: start, jumped: start, refused: never }
 }
 
 const offerRows = <A>({ cursor, polling, runner, table }: Reader<A>, pass: Pass, page: Page<A>): Effect.Effect<void> =>
@@ -137,6 +140,7 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
     return { _tag: "End", nextAt: never }
   }
   const end = page.end ?? known
+  pass.reached = end
   cursor.frontier = Math.max(cursor.frontier, Math.min(end, pass.refused))
   const caughtUp = end > Math.max(known, catchUp.last) || Option.isNone(page.next)
   if (caughtUp) catchUp_.end(catchUp, table)

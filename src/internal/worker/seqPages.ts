@@ -8,6 +8,7 @@ import type { StoreError } from "../../StoreError.js"
 import type { Work } from "./lane.js"
 import { recorded } from "./onDeliveryFailure.js"
 import type * as pollInterval from "./pollInterval.js"
+import { readAround } from "./readAround.js"
 import type { Page } from "./reader.js"
 import { pageSize } from "./worker.js"
 
@@ -29,12 +30,14 @@ const seqOf = (failure: Failure): number | undefined => (failure.work._tag === "
 /** The pages of a numbered table, with the lane of each row and its name in the log. */
 export const pages = <A extends { readonly seq: number }>(
   options: Pick<Options, "pageSize">,
-  read: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
+  table: string,
+  store: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
   laneOf: (entry: A) => string | null,
   label: (entry: A) => string,
   waitsFor?: (entry: A) => string
 ) => {
   const limit = pageSize(options)
+  const read = readAround(table, store)
 
   const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
     lane: laneOf(entry),
@@ -58,7 +61,7 @@ export const pages = <A extends { readonly seq: number }>(
   }
 
   return (position: number): Effect.Effect<Page<A>, StoreError> =>
-    Effect.map(read(position > 0 ? { after: position - 1, limit } : { limit }), toPage)
+    Effect.map(read({ after: position > 0 ? position - 1 : undefined, limit }), toPage)
 }
 
 /** A row was added: look at once, from where the worker is. */

@@ -62,6 +62,8 @@ export const pageSize = (settings: Pick<Settings, "pageSize">): number => settin
 interface Progress {
   lastRun: Health["lastRun"]
   deadLetters: number
+  /** The rows that cannot be read and were told of. */
+  readonly unreadable: Set<string>
 }
 
 /** A worker while it runs: what it reads into which lanes, and who is told of it. */
@@ -95,7 +97,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       options,
       store,
       monitor: storeMonitor.make(),
-      progress: { lastRun: Option.none(), deadLetters: 0 },
+      progress: { lastRun: Option.none(), deadLetters: 0, unreadable: new Set() },
       cursor: reader.makeCursor(),
       table,
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
@@ -134,7 +136,8 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
 const health = <A>({ monitor, progress, table }: Worker<A>): Health => {
   const { backlog, held, runningSince } = laneTable.summary(table)
   return {
-    ...progress,
+    lastRun: progress.lastRun,
+    deadLetters: progress.deadLetters,
     lastError: monitor.lastError,
     outage: storeMonitor.outage(monitor),
     backlog,
@@ -227,10 +230,21 @@ const makeRead = <A>(worker: Worker<A>) => {
     })
 }
 
+const mostUnreadable = 1000
+
+/** A row that cannot even be moved stays where it is, and people are told once. */
+const tellUnreadable = <A>({ monitor, progress }: Worker<A>, corrupt: StoreCorrupt): Effect.Effect<void> => {
+  const told = storeMonitor.report(monitor, corrupt.message)
+  if (progress.unreadable.has(corrupt.key)) return told
+  if (progress.unreadable.size >= mostUnreadable) progress.unreadable.clear()
+  progress.unreadable.add(corrupt.key)
+  return Effect.zipRight(told, Effect.logWarning(corrupt.message))
+}
+
 /** A row that does not decode is no use to anybody but people. */
 const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect<void> => {
-  if (corrupt.work === undefined) return Effect.void
   const { monitor, progress, store } = worker
+  if (corrupt.work === undefined) return tellUnreadable(worker, corrupt)
   return onDeliveryFailure
     .bury(
       { store, monitor, buried: () => void progress.deadLetters++ },

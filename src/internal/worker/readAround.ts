@@ -1,0 +1,84 @@
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Pending, PendingQuery } from "../../ExecutionStore.js"
+import { StoreCorrupt, type StoreError } from "../../StoreError.js"
+import { isOutage } from "../supervision/storeMonitor.js"
+
+type Read<A> = (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>
+
+interface Page {
+  readonly after: number | undefined
+  readonly limit: number
+}
+
+const end = Number.MAX_SAFE_INTEGER
+// Rows that cannot be read are few: it looks behind each number before it takes larger steps.
+const closeSteps = 64
+
+/**
+ * Reads a page of a numbered table in which a row may lie that cannot be read at all: the rows before it come as a shorter page, and the row
+ * by itself as a corrupt one, behind which the next page begins. As with a dead letter, what comes behind it goes on. What the store has against every read is its own failure.
+ */
+export const readAround =
+  <A>(table: string, read: Read<A>) =>
+  ({ after, limit }: Page): Effect.Effect<Pending<A>, StoreError> =>
+    Effect.catchAll(read({ after, limit }), (error) =>
+      isOutage(error) || (after ?? 0) >= end
+        ? Effect.fail(error)
+        : Effect.matchEffect(read({ after: end, limit: 1 }), {
+            onFailure: () => Effect.fail(error),
+            onSuccess: () => narrow(table, read, { after, limit }, error)
+          })
+    )
+
+const narrow = <A>(
+  table: string,
+  read: Read<A>,
+  page: Page,
+  error: StoreError
+): Effect.Effect<Pending<A>, StoreError> => {
+  const { after, limit } = page
+  if (limit === 1)
+    return Effect.map(firstReadable(read, after), (seq) => unreadable(table, (after ?? -1) + 1, seq, error))
+  const half = { after, limit: Math.floor(limit / 2) }
+  return Effect.catchAll(read(half), (error) =>
+    isOutage(error) ? Effect.fail(error) : narrow(table, read, half, error)
+  )
+}
+
+const unreadable = (table: string, first: number, last: number, error: StoreError): Pending<never> => ({
+  entries: [],
+  failures: [],
+  corrupt: [
+    new StoreCorrupt({
+      operation: error._tag === "StoreCorrupt" ? "read" : error.operation,
+      table,
+      key: String(last),
+      problem: `${first === last ? "it" : `what lies from ${first} on`} cannot be read, and stays: ${error.message}`
+    })
+  ],
+  next: Option.some(last)
+})
+
+/** The least number behind which the store reads again, where behind `after` it does not: that of the row that cannot be read. */
+const firstReadable = <A>(read: Read<A>, after = -1): Effect.Effect<number, StoreError> =>
+  Effect.gen(function* () {
+    const reads = (seq: number) =>
+      Effect.catchAll(Effect.as(read({ after: seq, limit: 1 }), true), (error) =>
+        isOutage(error) ? Effect.fail(error) : Effect.succeed(false)
+      )
+    let fails = after
+    let step = 1
+    let found = fails + step
+    while (found < end && !(yield* reads(found))) {
+      fails = found
+      if (found - after >= closeSteps) step *= 2
+      found = Math.min(end, found + step)
+    }
+    while (found - fails > 1) {
+      const middle = fails + Math.floor((found - fails) / 2)
+      if (yield* reads(middle)) found = middle
+      else fails = middle
+    }
+    return found
+  })

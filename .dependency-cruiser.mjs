@@ -16,6 +16,7 @@ const models = {
     "Metrics",
     "PublishedDefinition",
     "StoreError",
+    "Time",
     "TraceContext"
   ],
   // What every part may use.

@@ -10,13 +10,14 @@ import { parsePython } from "./internal/codec/json.js"
 import { schemaFromCodec } from "./internal/codec/reader.js"
 import * as codec from "./internal/codec/traceStep.js"
 import { JsonObject } from "./Json.js"
+import * as Time from "./Time.js"
 
 /**
  * An event to deliver, put into the outbox by the commit. `targetId` is the receiving execution, or null for an event without one,
  * which is for whoever relays the outbox.
  *
- * One with `dueAt`, in seconds since the epoch, is kept apart until then and is put into the outbox when it is due; at once where that is
- * past. The bounds of `dueAt` are those of a timer's `fireAt`.
+ * One with `dueAt` is kept apart until then and is put into the outbox when it is due; at once where that is past. The bounds of `dueAt`,
+ * in seconds since the epoch, are those of a timer's `fireAt`.
  *
  * @since 0.1.0
  * @category models
@@ -30,7 +31,7 @@ export interface Emit extends Schema.Schema.Type<typeof Emit> {}
 export const Emit = Schema.Struct({
   targetId: Schema.NullOr(Schema.String),
   event: Event,
-  dueAt: Schema.optional(Schema.Finite)
+  dueAt: Schema.optional(Time.Input)
 }).annotations({ identifier: "Emit" })
 
 /**
@@ -53,12 +54,20 @@ export const TimerOp = Schema.Union(
 ).annotations({ identifier: "TimerOp" })
 
 /**
+ * Arms the timer at a path, for a point in time.
+ *
  * @since 0.1.0
  * @category constructors
  */
-export const scheduleTimer = (path: string, fireAt: number): TimerOp => ({ _tag: "Schedule", path, fireAt })
+export const scheduleTimer = (path: string, fireAt: Time.Input): TimerOp => ({
+  _tag: "Schedule",
+  path,
+  fireAt: Time.toSeconds(fireAt)
+})
 
 /**
+ * Cancels the timer at a path.
+ *
  * @since 0.1.0
  * @category constructors
  */

@@ -28,6 +28,7 @@ import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
 import type { Builder, Step } from "./Step.js"
 import type { StoreCorrupt, StoreError } from "./StoreError.js"
+import type * as Time from "./Time.js"
 
 export {
   /** @since 0.1.0 */
@@ -324,6 +325,7 @@ export interface ImplementationOptions<E, R> {
 /**
  * - `id`: the id of the event, by which a repetition is known: the same id takes effect once. By default a new one each time.
  * - `after`: how long the event waits before it is delivered, by default not at all.
+ * - `at`: when it is delivered, in place of `after`.
  *
  * @since 0.1.0
  * @category models
@@ -331,6 +333,7 @@ export interface ImplementationOptions<E, R> {
 export interface SendOptions {
   readonly id?: string | undefined
   readonly after?: Duration.DurationInput | undefined
+  readonly at?: Time.Input | undefined
 }
 
 /**

@@ -29,6 +29,7 @@ import * as log from "./internal/telemetry/log.js"
 import type { Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
+import type * as Time from "./Time.js"
 
 /**
  * What to list. Without a filter, everything.
@@ -226,7 +227,7 @@ export interface Delayed {
    * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by default
    * 100); gives how many.
    */
-  readonly release: (now: number, limit?: number) => Effect.Effect<number, StoreError>
+  readonly release: (now: Time.Input, limit?: number) => Effect.Effect<number, StoreError>
 
   /** When the next event with `dueAt` is due, or was, in seconds since the epoch. */
   readonly next: Effect.Effect<Option.Option<number>, StoreError>
@@ -310,11 +311,11 @@ export interface Ledger {
   readonly mark: Effect.Effect<void, StoreError>
 
   /**
-   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before`, in
-   * seconds since the epoch, or earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
+   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before` or
+   * earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
    * dead letter, are kept.
    */
-  readonly prune: (before: number, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
+  readonly prune: (before: Time.Input, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
 }
 
 /**
@@ -393,7 +394,7 @@ export interface ExecutionStore {
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
 
   /** One page of the timers with `fireAt <= now`, earliest first. */
-  readonly dueTimers: (now: number, query?: DueQuery) => Effect.Effect<DueTimers, StoreError>
+  readonly dueTimers: (now: Time.Input, query?: DueQuery) => Effect.Effect<DueTimers, StoreError>
 
   /** Removes the timer where it is still armed for exactly this `fireAt`; false where it is not. */
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>

@@ -4,6 +4,8 @@
  *
  * @since 0.1.0
  */
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExecutionStore from "./ExecutionStore.js"
@@ -65,3 +67,14 @@ export const layer: Layer.Layer<ExecutionStore.ExecutionStore> = Layer.sync(Exec
  */
 export const layerWith = (options: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreRejected> =>
   Layer.effect(ExecutionStore.ExecutionStore, make(options))
+
+/**
+ * {@link layerWith}, its options read from the configuration.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ExecutionStore.ExecutionStore, StoreRejected | ConfigError> =>
+  Layer.effect(ExecutionStore.ExecutionStore, Effect.flatMap(Config.unwrap(config), make))

@@ -7,6 +7,8 @@
  * @since 0.1.0
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -70,3 +72,14 @@ export const make = (
  */
 export const layer = (options?: Options): Layer.Layer<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient> =>
   Layer.scoped(ExecutionStore.ExecutionStore, make(options))
+
+/**
+ * {@link layer}, its options read from the configuration.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ExecutionStore.ExecutionStore, StoreError | ConfigError, SqlClient.SqlClient> =>
+  Layer.scoped(ExecutionStore.ExecutionStore, Effect.flatMap(Config.unwrap(config), make))

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as DateTime from "effect/DateTime"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -14,6 +13,7 @@ import type { ChildState, Status, WithContext } from "./Execution.js"
 import * as internal from "./internal/processor/step.js"
 import * as children_ from "./internal/processor/stepChildren.js"
 import type { JsonObject } from "./Json.js"
+import type * as Time from "./Time.js"
 
 /**
  * @since 0.1.0
@@ -176,12 +176,12 @@ export const make: <Context>(execution: WithContext<Context>, event: Event) => E
   internal.make
 
 /**
- * {@link make} for a step that began at `now`, in seconds since the epoch.
+ * {@link make} for a step that began at `now`.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const makeAt: <Context>(execution: WithContext<Context>, event: Event, now: number) => Builder<Context> =
+export const makeAt: <Context>(execution: WithContext<Context>, event: Event, now: Time.Input) => Builder<Context> =
   internal.makeAt
 
 /**
@@ -279,6 +279,17 @@ export const emitAfter: {
 } = dual(4, internal.emitAfter)
 
 /**
+ * Emits an event that is delivered at a point in time.
+ *
+ * @since 0.1.0
+ * @category writes
+ */
+export const emitAt: {
+  (targetId: string | null, at: Time.Input, event: NewEvent): <Context>(self: Builder<Context>) => Builder<Context>
+  <Context>(self: Builder<Context>, targetId: string | null, at: Time.Input, event: NewEvent): Builder<Context>
+} = dual(4, internal.emitAt)
+
+/**
  * Arms the execution's timer at a path, to fire after a delay, which counts from when the step began. One that is armed there already is
  * armed anew.
  *
@@ -291,14 +302,14 @@ export const armTimer: {
 } = dual(3, internal.armTimer)
 
 /**
- * Arms the execution's timer at a path, to fire at a time: a `DateTime`, or seconds since the epoch.
+ * Arms the execution's timer at a path, to fire at a point in time.
  *
  * @since 0.1.0
  * @category writes
  */
 export const armTimerAt: {
-  (path: string, at: number | DateTime.DateTime): <Context>(self: Builder<Context>) => Builder<Context>
-  <Context>(self: Builder<Context>, path: string, at: number | DateTime.DateTime): Builder<Context>
+  (path: string, at: Time.Input): <Context>(self: Builder<Context>) => Builder<Context>
+  <Context>(self: Builder<Context>, path: string, at: Time.Input): Builder<Context>
 } = dual(3, internal.armTimerAt)
 
 /**

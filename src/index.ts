@@ -113,6 +113,10 @@ export * as Telemetry from "./Telemetry.js"
 /**
  * @since 0.1.0
  */
+export * as Time from "./Time.js"
+/**
+ * @since 0.1.0
+ */
 export * as TimerSweeper from "./TimerSweeper.js"
 /**
  * @since 0.1.0

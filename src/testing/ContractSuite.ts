@@ -35,6 +35,7 @@ import { stamps } from "./contract/stamps.js"
 import { stats } from "./contract/stats.js"
 import { texts } from "./contract/texts.js"
 import { timers } from "./contract/timers.js"
+import { times } from "./contract/times.js"
 import { trace } from "./contract/trace.js"
 import * as Subject from "./Subject.js"
 
@@ -53,6 +54,7 @@ export const topics = {
   delayed,
   spawns,
   timers,
+  times,
   failures,
   deadLetters,
   redrives,

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -30,6 +32,19 @@ describe("MemoryStore", () => {
       const shared = Layer.provideMerge(reader, Layer.provideMerge(writer, MemoryStore.layer))
       expect(yield* Effect.provide(First, shared)).toEqual(["a"])
       expect(yield* Effect.provide(ids, MemoryStore.layer)).toEqual([])
+    })
+  )
+
+  it.effect("reads its options from the configuration", () =>
+    Effect.gen(function* () {
+      const layer = MemoryStore.layerConfig({ maxIdBytes: Config.integer("MAX_ID_BYTES") })
+      const at = (value: string) =>
+        Effect.provide(save, layer).pipe(
+          Effect.withConfigProvider(ConfigProvider.fromMap(new Map([["MAX_ID_BYTES", value]])))
+        )
+      expect(yield* at("5")).toMatchObject({ id: "a" })
+      expect(yield* Effect.flip(at("4"))).toMatchObject({ _tag: "StoreRejected", path: "definitionId" })
+      expect(yield* Effect.flip(at("none"))).toMatchObject({ _op: "InvalidData" })
     })
   )
 

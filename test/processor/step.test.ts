@@ -232,11 +232,13 @@ describe("Step", () => {
       const { commit } = begun().pipe(
         Step.emit("b", Event.make({ id: "x", kind: "A", data: { n: 1 } })),
         Step.emitAfter("a", "90 seconds", { id: "y", kind: "B" }),
+        Step.emitAt("a", DateTime.unsafeMake(3000_500), { id: "w", kind: "D" }),
         Step.emit(null, { id: "z", kind: "C" })
       )
       assert.deepStrictEqual(commit.emits, [
         { targetId: "b", event: Event.make({ id: "x", kind: "A", data: { n: 1 } }) },
         { targetId: "a", event: Event.make({ id: "y", kind: "B" }), dueAt: 2090.25 },
+        { targetId: "a", event: Event.make({ id: "w", kind: "D" }), dueAt: 3000.5 },
         { targetId: null, event: Event.make({ id: "z", kind: "C" }) }
       ])
     })

@@ -1,16 +1,19 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Statement from "@effect/sql/Statement"
 import { assert, describe, it } from "@effect/vitest"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as String from "effect/String"
 import * as TestClock from "effect/TestClock"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
-import type * as ExecutionStore from "holdfast/ExecutionStore"
+import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqlStore from "holdfast/SqlStore"
 import * as Client from "../support/sqlClient.js"
 import * as Temp from "../support/temp.js"
@@ -42,6 +45,22 @@ const stored = (store: ExecutionStore.ExecutionStore) =>
   })
 
 describe("SqlStore", () => {
+  it.scoped("reads its options from the configuration", () =>
+    Effect.gen(function* () {
+      const sql = yield* Client.make()
+      const layer = SqlStore.layerConfig({ prefix: Config.string("PREFIX"), groupCommit: Config.boolean("GROUP") })
+      const entries = [
+        ["PREFIX", "shop_"],
+        ["GROUP", "false"]
+      ] as const
+      yield* Effect.flatMap(ExecutionStore.ExecutionStore, (store) => store.save(order)).pipe(
+        Effect.provide(Layer.provide(layer, Layer.succeed(SqlClient.SqlClient, sql))),
+        Effect.withConfigProvider(ConfigProvider.fromMap(new Map(entries)))
+      )
+      assert.deepStrictEqual(yield* sql`SELECT id FROM shop_executions`, [{ id: "order-1" }])
+    })
+  )
+
   describe("inside the caller's transaction", () => {
     it.scoped("commits with it", () =>
       Effect.gen(function* () {

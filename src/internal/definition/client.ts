@@ -110,10 +110,8 @@ const send =
       }
       const data = yield* Either.mapLeft(codec.encode(payload), refused)
       const event = Event.make({ id: options.id ?? (yield* Ids.next), kind, data })
-      const dueAt = options.after === undefined ? undefined : yield* later(options.after)
-      yield* Effect.flatMap(ExecutionStore, (store) =>
-        store.enqueue([dueAt === undefined ? { targetId: id, event } : { targetId: id, event, dueAt }])
-      )
+      const dueAt = options.at ?? (options.after === undefined ? undefined : yield* later(options.after))
+      yield* Effect.flatMap(ExecutionStore, (store) => store.enqueue([{ targetId: id, event, dueAt }]))
       return event.id
     })
 

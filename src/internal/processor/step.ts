@@ -1,5 +1,4 @@
 import * as Clock from "effect/Clock"
-import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Pipeable from "effect/Pipeable"
@@ -9,6 +8,7 @@ import * as Event from "../../Event.js"
 import type { WithContext } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
+import * as Time from "../../Time.js"
 import { event as eventCodec } from "../codec/event.js"
 import { describe } from "../util/errorText.js"
 import * as eventIds from "../util/eventIds.js"
@@ -47,8 +47,11 @@ export const invalidate = <Context>(self: Builder<Context>, invalid: Invalid): B
 
 export const isBuilder = (u: unknown): u is Builder<unknown> => Predicate.hasProperty(u, TypeId)
 
-export const makeAt = <Context>(execution: WithContext<Context>, event: Event.Event, now: number): Builder<Context> =>
-  new StepBuilder(execution, event, now, {})
+export const makeAt = <Context>(
+  execution: WithContext<Context>,
+  event: Event.Event,
+  now: Time.Input
+): Builder<Context> => new StepBuilder(execution, event, Time.toSeconds(now), {})
 
 export const make = <Context>(execution: WithContext<Context>, event: Event.Event): Effect.Effect<Builder<Context>> =>
   Effect.map(Clock.currentTimeMillis, (millis) => makeAt(execution, event, millis / 1000))
@@ -131,6 +134,13 @@ export const emitAfter = <Context>(
   event: NewEvent
 ): Builder<Context> => emitted(self, targetId, event, { dueAt: after(self, delay) })
 
+export const emitAt = <Context>(
+  self: Builder<Context>,
+  targetId: string | null,
+  at: Time.Input,
+  event: NewEvent
+): Builder<Context> => emitted(self, targetId, event, { dueAt: Time.toSeconds(at) })
+
 const timer = <Context>(self: Builder<Context>, op: Commit.TimerOp): Builder<Context> =>
   change(self, {}, { timers: [...(self.commit.timers ?? []), op] })
 
@@ -140,12 +150,8 @@ export const armTimer = <Context>(
   delay: Duration.DurationInput
 ): Builder<Context> => timer(self, Commit.scheduleTimer(path, after(self, delay)))
 
-export const armTimerAt = <Context>(
-  self: Builder<Context>,
-  path: string,
-  at: number | DateTime.DateTime
-): Builder<Context> =>
-  timer(self, Commit.scheduleTimer(path, typeof at === "number" ? at : DateTime.toEpochMillis(at) / 1000))
+export const armTimerAt = <Context>(self: Builder<Context>, path: string, at: Time.Input): Builder<Context> =>
+  timer(self, Commit.scheduleTimer(path, at))
 
 export const cancelTimer = <Context>(self: Builder<Context>, path: string): Builder<Context> =>
   timer(self, Commit.cancelTimer(path))

@@ -4,6 +4,7 @@ import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedSt
 import { type Event, WellKnownKind } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { StoreRejected } from "../../StoreError.js"
+import * as Time from "../../Time.js"
 import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
 import * as json from "../codec/json.js"
@@ -77,10 +78,11 @@ const emitsOf = (
   demandFew(write, "emits", emits)
   const atOnce: Array<EncodedEmit> = []
   const delayed: Array<EncodedDelayed> = []
-  for (const [i, { dueAt, event, targetId }] of emits.entries()) {
+  for (const [i, { dueAt: due, event, targetId }] of emits.entries()) {
     const path = `emits[${i}]`
     validate.demand(`${path}.event.id`, idProblem(event.id))
     if (targetId !== null) validate.demand(`${path}.targetId`, checks.id(targetId))
+    const dueAt = due === undefined ? undefined : Time.toSeconds(due)
     if (dueAt !== undefined) validate.demand(`${path}.dueAt`, validate.fireAt(dueAt))
     const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
     const { text } = encode(write, emitted, row, `${path}.event`, limitOf(checks.limits, event))

@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ExecutionStore } from "../../ExecutionStore.js"
+import * as Time from "../../Time.js"
 import * as validate from "../codec/validate.js"
 import { type Backend, checkIds, checkWhole, defaultPage, maxPage, seconds } from "./backend.js"
 
@@ -20,9 +21,10 @@ export const make = (backend: Backend): Pick<ExecutionStore, "isProcessed" | "le
     ledger: {
       mark: Effect.flatMap(seconds, encoded.markProcessed),
 
-      prune: (before, { after, limit = defaultPage } = {}) =>
+      prune: (time, { after, limit = defaultPage } = {}) =>
         Effect.gen(function* () {
           const call = { operation: "pruneProcessed" }
+          const before = Time.toSeconds(time)
           yield* validate.refuse(call, "before", validate.finite(before))
           yield* checkWhole(call, "limit", limit, 1, maxPage)
           if (after !== undefined) yield* checkWhole(call, "after", after, 0)

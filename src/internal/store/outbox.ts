@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { EncodedCommit } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
+import * as Time from "../../Time.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
@@ -54,9 +55,10 @@ export const make = ({
     ackOutbox: (seq) => Effect.zipRight(checkWhole({ operation: "ackOutbox" }, "seq", seq, 0), encoded.ackOutbox(seq)),
 
     delayed: {
-      release: (now, limit = defaultPage) =>
+      release: (time, limit = defaultPage) =>
         Effect.gen(function* () {
           const call = { operation: "releaseDelayed" }
+          const now = Time.toSeconds(time)
           yield* validate.refuse(call, "now", validate.finite(now))
           yield* checkWhole(call, "limit", limit, 1, maxPage)
           const released = yield* encoded.releaseDelayed(now, limit)

@@ -4,6 +4,7 @@ import type { Timer, WorkItem } from "../../Commit.js"
 import type { BrokenTimer } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreCorrupt } from "../../StoreError.js"
+import * as Time from "../../Time.js"
 import * as validate from "../codec/validate.js"
 import { type Backend, checkWhole, defaultPage, maxPage } from "./backend.js"
 
@@ -23,11 +24,12 @@ const broken = (timer: BrokenTimer): StoreCorrupt =>
 
 /** The armed timers. */
 export const make = ({ checks, encoded }: Backend): Pick<ExecutionStore, "dueTimers" | "deleteTimer" | "timers"> => ({
-  dueTimers: (now, query = {}) =>
+  dueTimers: (time, query = {}) =>
     Effect.gen(function* () {
       const call = { operation: "dueTimers" }
       const limit = query.limit ?? defaultPage
       yield* checkWhole(call, "limit", limit, 1, maxPage)
+      const now = Time.toSeconds(time)
       yield* validate.refuse(call, "now", validate.finite(now))
       if (query.after !== undefined) yield* validate.timer(call, checks, query.after, "after")
       // One timer more than asked for: it tells whether there is a next page.

@@ -1,0 +1,57 @@
+/**
+ * Points in time. What is stored, and what the store gives back, are seconds since the epoch, as a double with its fraction; what goes in may
+ * be a `DateTime` or a `Date` too.
+ *
+ * Beware of the unit: a number is in seconds here, where `Date` and Effect's `DateTime` count milliseconds.
+ *
+ * @since 0.1.0
+ */
+import * as DateTime from "effect/DateTime"
+import type * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/**
+ * A point in time as functions of this library take it: a `DateTime`, a `Date`, or seconds since the epoch.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Input = number | DateTime.DateTime | Date
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Input: Schema.Schema<Input> = Schema.Union(
+  Schema.Finite,
+  Schema.DateTimeUtcFromSelf,
+  Schema.DateTimeZonedFromSelf,
+  Schema.ValidDateFromSelf
+).annotations({ identifier: "Time.Input" })
+
+/**
+ * The seconds since the epoch of a point in time.
+ *
+ * @example
+ * import { Time } from "holdfast"
+ * import * as DateTime from "effect/DateTime"
+ *
+ * Time.toSeconds(DateTime.unsafeMake("2026-09-21T10:00:00Z")) // 1789984800
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const toSeconds = (time: Input): number => {
+  if (DateTime.isDateTime(time)) return DateTime.toEpochMillis(time) / 1000
+  // What is none of these goes on as it is, so that whoever checks it can say what was given.
+  return time instanceof Date ? time.getTime() / 1000 : time
+}
+
+/**
+ * The point in time of seconds since the epoch, such as an execution's `createdAt`, to the millisecond; none where it lies outside of the
+ * years that a `DateTime` can hold.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const toDateTime = (seconds: number): Option.Option<DateTime.Utc> => DateTime.make(Math.round(seconds * 1000))

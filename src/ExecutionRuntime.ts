@@ -426,10 +426,11 @@ const run = <E, R, EC, RC, ED, RD>(
         Effect.flatMap(store.enqueue([{ targetId, event }], options), ([seq]) =>
           seq === undefined ? noSeq() : Effect.succeed(seq)
         ),
-      register: register(
-        definitions,
-        onFailure === "fail" ? "fail" : "retry",
-        each((worker) => worker.retryWaiting)
+      register: register(definitions, onFailure === "fail" ? "fail" : "retry", (definitionId) =>
+        Effect.zipRight(
+          unknownDefinitions.forget(unknown, definitionId),
+          each((worker) => worker.retryWaiting)
+        )
       ),
       process: (executionId, event, options) =>
         Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options)),
@@ -525,7 +526,11 @@ type Registry = registry.Registry<Processor.TransitionFailure<TransitionFailed>>
 
 /** Registers transitions for as long as a scope is open. */
 const register =
-  (definitions: Registry, onFailure: "retry" | "fail", added: Effect.Effect<void>): ExecutionRuntime["register"] =>
+  (
+    definitions: Registry,
+    onFailure: "retry" | "fail",
+    added: (definitionId: string) => Effect.Effect<void>
+  ): ExecutionRuntime["register"] =>
   <E, R>(definitionId: string, transition: Processor.Transition<Processor.TransitionFailure<E>, R>) =>
     Effect.gen(function* () {
       const provided = yield* processor.provided({
@@ -534,7 +539,7 @@ const register =
       yield* Effect.acquireRelease(
         Effect.suspend(() => {
           const isNew = Array.from(provided).every(([id, transition]) => registry.add(definitions, id, transition))
-          return isNew ? added : Effect.fail(new AlreadyRegistered({ definition: definitionId }))
+          return isNew ? added(definitionId) : Effect.fail(new AlreadyRegistered({ definition: definitionId }))
         }),
         () => Effect.sync(() => definitions.delete(definitionId))
       )

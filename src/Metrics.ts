@@ -222,3 +222,23 @@ export const oldestAge = Metric.gauge("holdfast_oldest_age_seconds", {
 export const deadLettersHeld = Metric.gauge("holdfast_dead_letters", {
   description: "How many dead letters the store holds"
 })
+
+/**
+ * How many definitions work of the store waits for that this process does not have.
+ *
+ * @since 0.1.0
+ * @category backlog
+ */
+export const unknownDefinitions = Metric.gauge("holdfast_unknown_definitions", {
+  description: "How many definitions work waits for that this process does not have"
+})
+
+/**
+ * For how long work has been seen to wait for a definition that this process does not have, at the most.
+ *
+ * @since 0.1.0
+ * @category backlog
+ */
+export const unknownDefinitionAge = Metric.gauge("holdfast_unknown_definition_age_seconds", {
+  description: "How long work has waited for a definition that this process does not have"
+})

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
@@ -9,6 +10,7 @@ import * as Definition from "holdfast/Definition"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
+import * as Metrics from "holdfast/Metrics"
 import * as Step from "holdfast/Step"
 import { onEach } from "../support/workers.js"
 
@@ -59,6 +61,7 @@ onEach("Two services with definitions of their own", (make) => {
         ["pong"]
       )
       assert.isTrue(alone.ready)
+      assert.strictEqual((yield* Metric.value(Metrics.unknownDefinitions)).value, 1)
       yield* runtimeOf(PongLive, store, "pong")
       const ended = Effect.map(store.load("ping"), (found) => Option.getOrUndefined(found)?.status === "DONE")
       yield* Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), ended), { until: (is) => is, times: 600 })

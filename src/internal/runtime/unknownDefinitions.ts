@@ -1,13 +1,15 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
 import type { UnknownDefinition } from "../../ExecutionRuntime.js"
+import * as Metrics from "../../Metrics.js"
 import type { DefinitionNotFound } from "../../ProcessorError.js"
 import * as log from "../telemetry/log.js"
 
 /** Since when work waits for a definition that the process does not have, and when such work was last seen, in seconds since the epoch. */
 interface Seen {
   readonly since: number
-  last: number
+  readonly last: number
 }
 
 /** The definitions that work waits for and that this process does not have. */
@@ -18,16 +20,29 @@ const seenAgainWithin = 15 * 60
 
 /** Remembers what work waits for, and says so once for each definition. */
 export const note = (unknown: UnknownDefinitions, error: DefinitionNotFound): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (millis) => {
-    const now = millis / 1000
+  Effect.gen(function* () {
+    const now = (yield* Clock.currentTimeMillis) / 1000
     const seen = unknown.get(error.definitionId)
-    if (seen !== undefined && now - seen.last <= seenAgainWithin) {
-      seen.last = now
-      return Effect.void
-    }
-    unknown.set(error.definitionId, { since: now, last: now })
-    return log.warning(`work waits for a definition that this process does not have: ${error.message}`)
+    const isNew = seen === undefined || now - seen.last > seenAgainWithin
+    unknown.set(error.definitionId, { since: isNew ? now : seen.since, last: now })
+    yield* measure(unknown, now)
+    if (isNew) yield* log.warning(`work waits for a definition that this process does not have: ${error.message}`)
   })
+
+const measure = (unknown: UnknownDefinitions, now: number): Effect.Effect<void> => {
+  const waiting = current(unknown, now)
+  const oldest = Math.min(now, ...waiting.map(({ since }) => since))
+  return Effect.zipRight(
+    Metric.set(Metrics.unknownDefinitions, waiting.length),
+    Metric.set(Metrics.unknownDefinitionAge, now - oldest)
+  )
+}
+
+/** A definition was registered: nothing waits for it any more. */
+export const forget = (unknown: UnknownDefinitions, definitionId: string): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+    unknown.delete(definitionId) ? measure(unknown, millis / 1000) : Effect.void
+  )
 
 /** The definitions for which work waits now. */
 export const current = (unknown: UnknownDefinitions, now: number): ReadonlyArray<UnknownDefinition> =>

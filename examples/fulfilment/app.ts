@@ -1,0 +1,7 @@
+// The application as one layer, on whatever store: the one line in which a test and a deployment differ.
+import { Layer } from "effect"
+import { ExecutionRuntime } from "holdfast"
+import { OrderLive } from "./order.js"
+import { ShipmentLive } from "./shipment.js"
+
+export const Fulfilment = Layer.mergeAll(OrderLive, ShipmentLive).pipe(Layer.provideMerge(ExecutionRuntime.layer()))

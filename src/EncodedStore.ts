@@ -78,7 +78,7 @@ export interface EncodedRenewal extends Pick<Renewal, "pool" | "holder" | "ttl">
  */
 export type CommitOutcome =
   | { readonly _tag: "Applied"; readonly seqs: ReadonlyArray<number> }
-  | { readonly _tag: "Conflict"; readonly found: Option.Option<number> }
+  | { readonly _tag: "Conflict"; readonly found: Option.Option<unknown> }
 
 /**
  * A stored execution: its text, and the version that the compare-and-swap compares.
@@ -135,7 +135,7 @@ export interface BrokenTimer extends Timer {
  * @category encoded
  */
 export interface EncodedDeadLetter {
-  readonly id: number
+  readonly id: unknown
   readonly kind: unknown
   readonly seq: unknown
   readonly executionId: unknown
@@ -204,7 +204,7 @@ export interface Encoded {
     after: number | undefined,
     limit: number
   ) => Effect.Effect<
-    ReadonlyArray<{ readonly seq: number; readonly targetId: unknown; readonly event: unknown } & Failed>,
+    ReadonlyArray<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
     StoreError
   >
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
@@ -214,7 +214,7 @@ export interface Encoded {
   ) => Effect.Effect<
     ReadonlyArray<
       {
-        readonly seq: number
+        readonly seq: unknown
         readonly parentId: unknown
         readonly childId: unknown
         readonly rootPath: unknown
@@ -258,7 +258,7 @@ export interface Encoded {
   readonly appendTrace: (executionId: string, entry: string) => Effect.Effect<void, StoreError>
   readonly readTrace: (
     executionId: string
-  ) => Effect.Effect<ReadonlyArray<{ readonly index: number; readonly entry: unknown }>, StoreError>
+  ) => Effect.Effect<ReadonlyArray<{ readonly index: unknown; readonly entry: unknown }>, StoreError>
   readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
   readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
   readonly markProcessed: (now: number) => Effect.Effect<void, StoreError>

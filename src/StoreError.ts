@@ -106,6 +106,7 @@ const storeRejectedFields = {
     "sql",
     "constraint",
     "too-large",
+    "exhausted",
     "disk-full",
     "auth",
     "read-only",
@@ -119,8 +120,8 @@ const storeRejectedFields = {
 
 /**
  * The store will never accept this: invalid input (`path` names the part), an SQL error, a constraint, a full disk, missing rights, a
- * file that is no database, a value, row or answer above a limit of the database (`"too-large"`; `detail` names the limit). Nothing was
- * written.
+ * file that is no database, a value, row or answer above a limit of the database (`"too-large"`; `detail` names the limit), a numbered table
+ * that has no numbers left (`"exhausted"`; `detail` says which). Nothing was written.
  *
  * @since 0.1.0
  * @category errors

@@ -25,6 +25,7 @@ import { ledger } from "./contract/ledger.js"
 import { limits } from "./contract/limits.js"
 import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
+import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
@@ -74,6 +75,7 @@ export const topics = {
   foreign,
   corruption,
   brokenTimers,
+  numbers,
   leases,
   concurrency,
   histories

@@ -16,7 +16,23 @@ import type { ExecutionStore, Options as Limits } from "../ExecutionStore.js"
  * @since 0.1.0
  * @category models
  */
-export type Table = "executions" | "outbox" | "processed_events" | "timers" | "spawns" | "trace" | "definitions"
+export type Table = SharedTable | CompanionTable
+
+/**
+ * The tables of the format that is shared with harel.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type SharedTable = "executions" | "outbox" | "processed_events" | "timers" | "spawns" | "trace" | "definitions"
+
+/**
+ * The tables beside them, which a store has that keeps everything in tables.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type CompanionTable = "holdfast_delayed" | "holdfast_dead_letters"
 
 /**
  * A row, by the names of its columns, as another program could have written it.
@@ -25,7 +41,7 @@ export type Table = "executions" | "outbox" | "processed_events" | "timers" | "s
  * @category models
  */
 export interface Row {
-  readonly [column: string]: string | number | null
+  readonly [column: string]: string | number | bigint | null
 }
 
 /**

@@ -74,7 +74,7 @@ const open = (groupCommit: boolean) =>
     let begun = 0
     const client = yield* Client.intercepted(own, (connection) => ({
       executeRaw: (text, params) => {
-        if (text.startsWith("BEGIN")) begun++
+        if (text === "BEGIN IMMEDIATE") begun++
         return connection.executeRaw(text, params)
       }
     }))

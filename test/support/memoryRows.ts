@@ -20,6 +20,7 @@ export const layer: Layer.Layer<ExecutionStore.ExecutionStore | MemoryTables> = 
   })
 )
 
+/** Puts a row into a table of the shared format; it has no others that take anything. */
 export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void, never, MemoryTables> =>
   Effect.map(MemoryTables, (tables) => {
     const text = (column: string): string => String(row[column])
@@ -66,5 +67,7 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
           source: text("source"),
           publishedAt: row["published_at"] === null ? null : number("published_at")
         })
+      default:
+        throw new TypeError(`a store in memory has no table ${table}`)
     }
   })

@@ -41,22 +41,22 @@ const timer = (row: EncodedDeadLetter): Timer => ({
 const deadLetter = (row: EncodedDeadLetter): DeadLetter => {
   const _tag = kinds(row.kind, "kind")
   const parts = {
-    id: row.id,
+    id: reader.integerColumn(row.id, "id"),
     executionId: reader.nullable(reader.string)(row.executionId, "execution_id"),
     text: textOf(_tag, row),
     reason: reasons(row.reason, "reason"),
-    attempts: reader.integer(row.attempts, "attempts"),
+    attempts: reader.integerColumn(row.attempts, "attempts"),
     error: reader.string(row.error, "error"),
     diedAt: reader.finite(row.diedAt, "died_at")
   }
   switch (_tag) {
     case "Outbox": {
-      const seq = reader.integer(row.seq, "seq")
+      const seq = reader.integerColumn(row.seq, "seq")
       const entry = rowOf(row, () => rows.outboxEntry({ seq, targetId: row.executionId, event: row.body }))
       return { _tag, ...parts, work: { _tag, seq }, row: entry }
     }
     case "Spawn": {
-      const seq = reader.integer(row.seq, "seq")
+      const seq = reader.integerColumn(row.seq, "seq")
       const { body: context, childId, executionId: parentId, path: rootPath } = row
       const entry = rowOf(row, () => rows.spawnEntry({ seq, parentId, childId, rootPath, context }))
       return { _tag, ...parts, work: { _tag, seq }, row: entry }

@@ -182,7 +182,7 @@ export const summary = (
   status: status(parts[0] ?? "PENDING", "status"),
   outcome: reader.nullable(string)(parts[1] ?? null, "outcome"),
   activePath: reader.nullable(string)(parts[2] ?? null, "active_path"),
-  version: integer(storedVersion, "version"),
+  version: reader.integerColumn(storedVersion, "version"),
   parentId: reader.nullable(string)(parts[3] ?? null, "parent_id"),
   finishedAt: reader.nullable(finite)(parts[4] ?? null, "finished_at")
 })

@@ -66,6 +66,12 @@ export const integer: Reader<number> = (u, path) => {
   throw expected("an integer below 2^53", u, path)
 }
 
+/** An integer that is a column of its own, and no text there. */
+export const integerColumn: Reader<number> = (u, path) => {
+  if (typeof u === "number" && Number.isSafeInteger(u)) return u
+  throw expected("an integer below 2^53", u, path)
+}
+
 export const object: Reader<JsonObject> = (u, path) => {
   if (isObject(u)) return u
   throw expected("an object", u, path)

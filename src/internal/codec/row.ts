@@ -47,24 +47,24 @@ const freeData = (u: unknown, column: string): Execution["context"] =>
 
 /** Reads a row of the outbox; throws. */
 export const outboxEntry = (row: {
-  readonly seq: number
+  readonly seq: unknown
   readonly targetId: unknown
   readonly event: unknown
 }): OutboxEntry => ({
-  seq: row.seq,
+  seq: reader.integerColumn(row.seq, "seq"),
   targetId: reader.nullable(reader.string)(row.targetId, "target_id"),
   ...emitted.decode(json.parse(text(row.event, "event")), "event")
 })
 
 /** Reads a row of the spawns; throws. */
 export const spawnEntry = (row: {
-  readonly seq: number
+  readonly seq: unknown
   readonly parentId: unknown
   readonly childId: unknown
   readonly rootPath: unknown
   readonly context: unknown
 }): SpawnEntry => ({
-  seq: row.seq,
+  seq: reader.integerColumn(row.seq, "seq"),
   parentId: text(row.parentId, "parent_id"),
   childId: text(row.childId, "child_id"),
   rootPath: text(row.rootPath, "root_path"),

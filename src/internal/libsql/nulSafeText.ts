@@ -4,7 +4,7 @@ import { canWrap, unwrap, wrap } from "../sqliteDriver/nulSafeText.js"
 import { plain, toStatement } from "./values.js"
 
 const whole = (value: Value | undefined): unknown =>
-  value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value)
+  value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value ?? null)
 
 /**
  * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as bytes,

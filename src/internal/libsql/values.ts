@@ -8,15 +8,13 @@ const bound = (param: Param): InValue =>
 /** A statement as the client takes it: always with positional arguments, also where there are none. */
 export const toStatement = ({ params, sql }: Statement): InStatement => ({ sql, args: params.map(bound) })
 
-/** An integer as the other stores give it: beyond 2^53 it is not exact. */
-export const plain = (value: Value | undefined): unknown => (typeof value === "bigint" ? Number(value) : value)
-
 export const toResult = ({ lastInsertRowid, rowsAffected }: ResultSet): StatementResult => ({
   changes: rowsAffected,
   lastRowid: Number(lastInsertRowid ?? 0)
 })
 
-const safe = (value: Value): Value => {
+/** An integer as a number where that is the same one. */
+export const plain = (value: Value): Value => {
   const number = Number(value)
   return typeof value === "bigint" && Number.isSafeInteger(number) ? number : value
 }
@@ -24,7 +22,7 @@ const safe = (value: Value): Value => {
 const safeRow = (row: Row, columns: ReadonlyArray<string>): Row => {
   const copy: Row = Object.defineProperty({ length: 0 }, "length", { value: row.length, enumerable: false })
   for (const [i, column] of columns.entries()) {
-    const value = safe(row[i] ?? null)
+    const value = plain(row[i] ?? null)
     Object.defineProperty(copy, i, { value })
     if (!Object.hasOwn(copy, column)) {
       Object.defineProperty(copy, column, { value, enumerable: true, configurable: true, writable: true })

@@ -26,7 +26,7 @@ export const commit = (tables: Tables, traceMax: number, commit: EncodedCommit):
   if (stored === undefined ? version !== 0 : version === 0 || stored.version !== version) {
     return {
       _tag: "Conflict",
-      found: Option.map(Option.fromNullable(stored), (row) => Number(row.version))
+      found: Option.map(Option.fromNullable(stored), (row) => row.version)
     }
   }
   tables.executions.set({ id: executionId, definitionId, data, version: version + 1 })

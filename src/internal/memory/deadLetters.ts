@@ -36,15 +36,19 @@ export class Failures {
   }
 }
 
+interface DeadLetterRow extends EncodedDeadLetter {
+  readonly id: number
+}
+
 /** Work that was given up, numbered as it came. */
-export class DeadLetters extends Ordered<number, EncodedDeadLetter> {
+export class DeadLetters extends Ordered<number, DeadLetterRow> {
   private lastId = 0
 
   constructor() {
     super((row) => row.id, Order.number)
   }
 
-  add(row: Omit<EncodedDeadLetter, "id">): void {
+  add(row: Omit<DeadLetterRow, "id">): void {
     this.set({ id: ++this.lastId, ...row })
   }
 

@@ -1,37 +1,47 @@
 import { lines } from "../util/lines.js"
-import { double, fewEmits, pairs, token } from "./parts.js"
+import { double, exact, fewEmits, lastNumber, nextNumber, pairs, token } from "./parts.js"
+
+/** The last index of an execution's trace, which takes anything: what is no index is no last one. */
+const lastIndex = (p: string): string => lines`
+  (
+    SELECT MAX(idx)
+    FROM ${p}trace
+    WHERE execution_id = ?
+      AND idx BETWEEN 0 AND ${lastNumber}
+      AND typeof(idx) = 'integer'
+  )`
 
 /** Adds a step to a trace, behind the last one. It takes the execution's id twice, then the entry. */
 export const appendTrace = (p: string, guard: string): string => lines`
   INSERT INTO ${p}trace (execution_id, idx, entry)
-  SELECT ?, COALESCE((SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?), -1) + 1, ?
+  SELECT ?, COALESCE(${lastIndex(p)}, -1) + 1, ?
   WHERE ${guard}`
 
 /** Keeps the newest steps of a trace. It takes the execution's id twice, then how many are kept. */
 export const trimTrace = (p: string): string => lines`
   DELETE FROM ${p}trace
   WHERE execution_id = ?
-    AND idx <= (SELECT MAX(idx) FROM ${p}trace WHERE execution_id = ?) - ?`
+    AND idx <= ${lastIndex(p)} - ?`
 
 /** The side-writes of a commit, each with a guard behind its own parameters. */
 const sideWrites = (p: string, guard: string) => ({
   emits: lines`
-    INSERT INTO ${p}outbox (target_id, event)
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    INSERT INTO ${p}outbox (seq, target_id, event)
+    SELECT ${nextNumber(`${p}outbox`)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
     WHERE ${guard}
     ORDER BY key`,
   fewEmits: Array.from(
     { length: fewEmits },
     (_, i) => lines`
-      INSERT INTO ${p}outbox (target_id, event)
-      SELECT column1, column2
+      INSERT INTO ${p}outbox (seq, target_id, event)
+      SELECT ${nextNumber(`${p}outbox`)}, column1, column2
       FROM ${pairs(i + 1)}
       WHERE ${guard}`
   ),
   delayed: lines`
-    INSERT INTO ${p}holdfast_delayed (due_at, target_id, event)
-    SELECT ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    INSERT INTO ${p}holdfast_delayed (seq, due_at, target_id, event)
+    SELECT ${nextNumber(`${p}holdfast_delayed`)}, ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
     WHERE ${guard}
     ORDER BY key`,
@@ -69,8 +79,8 @@ const sideWrites = (p: string, guard: string) => ({
     ORDER BY key
     ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at`,
   spawns: lines`
-    INSERT INTO ${p}spawns (parent_id, child_id, root_path, context)
-    SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
+    INSERT INTO ${p}spawns (seq, parent_id, child_id, root_path, context)
+    SELECT ${nextNumber(`${p}spawns`)}, ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
     FROM json_each(?)
     WHERE ${guard}
     ORDER BY key`,
@@ -103,19 +113,19 @@ export const makeCommitSql = (p: string) => ({
 
   /** The stored version, for a swap that was lost. */
   version: lines`
-    SELECT version
+    SELECT ${exact("version")}
     FROM ${p}executions
     WHERE id = ?`,
 
   /** What tells what became of a commit whose answer was lost. */
   outcome: lines`
-    SELECT version, ${token("data")}
+    SELECT ${exact("version")}, ${token("data")}
     FROM ${p}executions
     WHERE id = ?`,
 
   /** Which of a commit's emits are still in the outbox behind a seq: the place among them, and the seq. */
   findEmits: lines`
-    SELECT json_each.key, o.seq
+    SELECT json_each.key, ${exact("o.seq")}
     FROM json_each(?)
     CROSS JOIN ${p}outbox AS o
       ON o.target_id IS json_extract(json_each.value, '$[0]')

@@ -1,6 +1,6 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, once, unlessBytes } from "./parts.js"
+import { asText, exact, nextNumber, once, unlessBytes } from "./parts.js"
 
 /** Records a failure of work. A record that comes late must not take the place of a newer one. */
 const makeRecordSql = (p: string) => {
@@ -49,8 +49,8 @@ const timerRow = (p: string): string => lines`
 /** Moves work to the dead letters: `bury` copies the row, `buried` removes it. */
 const makeBurySql = (p: string) => {
   const bury = (kind: string, columns: string, values: string, row: string): string => lines`
-    INSERT INTO ${p}holdfast_dead_letters (reason, attempts, error, died_at, kind, ${columns})
-    SELECT ?, ?, ?, ?, '${kind}', ${values}
+    INSERT INTO ${p}holdfast_dead_letters (id, reason, attempts, error, died_at, kind, ${columns})
+    SELECT ${nextNumber(`${p}holdfast_dead_letters`)}, ?, ?, ?, ?, '${kind}', ${values}
     FROM ${p}${row}
       AND ${once(p)}`
   const buried = (row: string): string => lines`
@@ -73,9 +73,9 @@ const makeBurySql = (p: string) => {
 }
 
 const list = (p: string, filter: string): string => lines`
-  SELECT id,
+  SELECT ${exact("id")},
     kind,
-    seq,
+    ${exact("seq")},
     ${unlessBytes("execution_id")},
     ${unlessBytes("child_id")},
     ${unlessBytes("path")},
@@ -84,7 +84,7 @@ const list = (p: string, filter: string): string => lines`
     'blob' IN (typeof(execution_id), typeof(child_id), typeof(path), typeof(body))
       OR typeof(fire_at) NOT IN ('null', 'real'),
     reason,
-    attempts,
+    ${exact("attempts")},
     error,
     died_at
   FROM ${p}holdfast_dead_letters
@@ -96,14 +96,14 @@ const list = (p: string, filter: string): string => lines`
 const makeRedriveSql = (p: string) => ({
   restore: {
     Outbox: lines`
-      INSERT INTO ${p}outbox (target_id, event)
-      SELECT execution_id, body
+      INSERT INTO ${p}outbox (seq, target_id, event)
+      SELECT ${nextNumber(`${p}outbox`)}, execution_id, body
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
         AND ${once(p)}`,
     Spawn: lines`
-      INSERT INTO ${p}spawns (parent_id, child_id, root_path, context)
-      SELECT execution_id, child_id, path, body
+      INSERT INTO ${p}spawns (seq, parent_id, child_id, root_path, context)
+      SELECT ${nextNumber(`${p}spawns`)}, execution_id, child_id, path, body
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
         AND ${once(p)}`,

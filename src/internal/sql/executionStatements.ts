@@ -1,6 +1,6 @@
 import { lines } from "../util/lines.js"
 import { appendTrace, trimTrace } from "./commitStatements.js"
-import { once } from "./parts.js"
+import { exact, once } from "./parts.js"
 
 /** The tables of what belongs to an execution, and the column that names it. */
 const owners = {
@@ -23,12 +23,14 @@ const ids = (p: string, range: string): string => lines`
 /** The executions themselves, and purging them with all that is theirs. */
 export const makeExecutionSql = (p: string) => ({
   load: lines`
-    SELECT data, version
+    SELECT data, ${exact("version")}
     FROM ${p}executions
     WHERE id = ?`,
 
   loadForEvent: lines`
-    SELECT data, version, EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?)
+    SELECT data,
+      ${exact("version")},
+      EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = ? AND event_id = ?)
     FROM ${p}executions
     WHERE id = ?`,
 
@@ -59,14 +61,14 @@ export const makeTraceSql = (p: string) => ({
   trim: trimTrace(p),
 
   read: lines`
-    SELECT idx, entry
+    SELECT ${exact("idx")}, entry
     FROM ${p}trace
     WHERE execution_id = ?
     ORDER BY idx
     LIMIT ?`,
 
   readAfter: lines`
-    SELECT idx, entry
+    SELECT ${exact("idx")}, entry
     FROM ${p}trace
     WHERE execution_id = ? AND idx > ?
     ORDER BY idx
@@ -80,12 +82,12 @@ export const makeDefinitionSql = (p: string) => ({
     VALUES (?, ?, ?, ?, ?)`,
 
   load: lines`
-    SELECT definition_id, version, digest, source, published_at
+    SELECT definition_id, ${exact("version")}, digest, source, published_at
     FROM ${p}definitions
     WHERE definition_id = ? AND version = ?`,
 
   loadLatest: lines`
-    SELECT definition_id, version, digest, source, published_at
+    SELECT definition_id, ${exact("version")}, digest, source, published_at
     FROM ${p}definitions
     WHERE definition_id = ?
     ORDER BY version DESC

@@ -1,4 +1,5 @@
 import { lines } from "../util/lines.js"
+import { exact } from "./parts.js"
 
 /** Leases. One is free where nobody holds it, or one that is no member of its pool. */
 export const makeLeaseSql = (p: string) => {
@@ -11,7 +12,7 @@ export const makeLeaseSql = (p: string) => {
       FROM ${members}
       WHERE pool = ?
       UNION ALL
-      SELECT 1, name, holder, fence, NULL
+      SELECT 1, name, holder, ${exact("fence")}, NULL
       FROM ${leases}
       WHERE pool = ?`,
 

@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { once } from "./parts.js"
+import { exact, once } from "./parts.js"
 
 /** The events that executions have consumed. */
 export const makeLedgerSql = (p: string) => {
@@ -27,7 +27,7 @@ export const makeLedgerSql = (p: string) => {
         AND ${once(p)}`,
 
     old: lines`
-      SELECT rowid
+      SELECT ${exact("rowid")}
       FROM ${p}processed_events
       WHERE rowid > ?
         AND rowid < ${marked}

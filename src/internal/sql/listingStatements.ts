@@ -1,6 +1,7 @@
 import type { Statement } from "../../SqlDriver.js"
 import { summaryPaths } from "../codec/execution.js"
 import { lines } from "../util/lines.js"
+import { exact } from "./parts.js"
 
 /** What a listing selects; no status is any status. */
 export interface ListFilter {
@@ -43,7 +44,7 @@ const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
   return lines`
     SELECT e.id,
       e.definition_id,
-      e.version,
+      ${exact("e.version")},
       CASE WHEN json_valid(e.data) AND json_type(e.data) = 'object' THEN json_extract(e.data, ${parts}) END
     FROM (
       SELECT id

@@ -1,11 +1,11 @@
 import { lines } from "../util/lines.js"
-import { double, fewEmits, once, pairs } from "./parts.js"
+import { double, exact, failure, fewEmits, nextNumber, once, pairs } from "./parts.js"
 
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
   enqueue: lines`
-    INSERT INTO ${p}outbox (target_id, event)
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    INSERT INTO ${p}outbox (seq, target_id, event)
+    SELECT ${nextNumber(`${p}outbox`)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
     WHERE ${once(p)}
     ORDER BY key`,
@@ -13,14 +13,14 @@ export const makeOutboxSql = (p: string) => ({
   enqueueFew: Array.from(
     { length: fewEmits },
     (_, i) => lines`
-      INSERT INTO ${p}outbox (target_id, event)
-      SELECT column1, column2
+      INSERT INTO ${p}outbox (seq, target_id, event)
+      SELECT ${nextNumber(`${p}outbox`)}, column1, column2
       FROM ${pairs(i + 1)}
       WHERE ${once(p)}`
   ),
 
   pending: lines`
-    SELECT o.seq, o.target_id, o.event, f.attempts, f.error, f.failed_at, f.retry_at
+    SELECT ${exact("o.seq")}, o.target_id, o.event, ${failure}
     FROM ${p}outbox AS o
     LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
     WHERE o.seq > ?
@@ -35,8 +35,8 @@ export const makeOutboxSql = (p: string) => ({
 /** Events that wait until they are due. */
 export const makeDelayedSql = (p: string) => ({
   enqueue: lines`
-    INSERT INTO ${p}holdfast_delayed (due_at, target_id, event)
-    SELECT ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    INSERT INTO ${p}holdfast_delayed (seq, due_at, target_id, event)
+    SELECT ${nextNumber(`${p}holdfast_delayed`)}, ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
     WHERE ${once(p)}
     ORDER BY key`,
@@ -50,8 +50,8 @@ export const makeDelayedSql = (p: string) => ({
 
   /** Puts those that are due into the outbox, in the order of their times. */
   release: lines`
-    INSERT INTO ${p}outbox (target_id, event)
-    SELECT target_id, event
+    INSERT INTO ${p}outbox (seq, target_id, event)
+    SELECT ${nextNumber(`${p}outbox`)}, target_id, event
     FROM ${p}holdfast_delayed
     WHERE due_at <= ?
       AND ${once(p)}
@@ -67,7 +67,7 @@ export const makeDelayedSql = (p: string) => ({
 /** Children to create. */
 export const makeSpawnSql = (p: string) => ({
   pending: lines`
-    SELECT s.seq, s.parent_id, s.child_id, s.root_path, s.context, f.attempts, f.error, f.failed_at, f.retry_at
+    SELECT ${exact("s.seq")}, s.parent_id, s.child_id, s.root_path, s.context, ${failure}
     FROM ${p}spawns AS s
     LEFT JOIN ${p}holdfast_spawn_failures AS f ON f.seq = s.seq
     WHERE s.seq > ?

@@ -6,6 +6,9 @@ import { tokenKey } from "../codec/execution.js"
 export const double = (index: number): string =>
   `CAST(json_extract(value, '$[${index}]') AS REAL) / (1 << json_extract(value, '$[${index + 1}]'))`
 
+/** No row is given a greater number than this, from which a transaction has room up to 2^53. */
+export const lastNumber = 9_000_000_000_000_000
+
 /** Up to so many emits travel as parameters of their own. As one JSON text they cost twice as much, but they can be any number. */
 export const fewEmits = 4
 
@@ -18,6 +21,20 @@ export const token = (data: string): string =>
 
 /** Holds as long as the write's key is not stored, of a write that has no guard of its own. It takes the key. */
 export const once = (p: string): string => `NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = ?)`
+
+/** An integer. One that a double could not hold comes as its digits, which no client rounds. */
+export const exact = (column: string): string =>
+  `CASE WHEN ${column} BETWEEN -9007199254740991 AND 9007199254740991 THEN ${column} ELSE CAST(${column} AS TEXT) END`
+
+/**
+ * The number of a new row in a numbered table: none, for SQLite to give the next one, or a text where they are about to be greater than a double
+ * holds. SQLite takes no text there, so that the whole transaction fails.
+ */
+export const nextNumber = (table: string): string =>
+  `(SELECT 'exhausted' FROM sqlite_sequence WHERE name = '${table}' AND seq >= ${lastNumber})`
+
+/** What is recorded of a failure, in `f`. */
+export const failure = `${exact("f.attempts")}, f.error, f.failed_at, f.retry_at`
 
 /** A column as a text also where it holds none: what a client makes of bytes differs. */
 export const asText = (column: string): string =>

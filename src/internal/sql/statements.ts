@@ -6,6 +6,7 @@ import { makeLeaseSql } from "./leaseStatements.js"
 import { makeLedgerSql } from "./ledgerStatements.js"
 import { makeListingSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
+import { exact, lastNumber } from "./parts.js"
 import { makeTimerSql } from "./timerStatements.js"
 
 /** What keeps a write that has no guard of its own from being applied twice: it leaves a key behind, with what it did. */
@@ -33,6 +34,13 @@ const makeOnceSql = (p: string) => ({
 
 /** Every SQL text of a store, built once for its table prefix. Values are always bound. */
 export const makeSql = (p: string) => ({
+  /** The tables that have no numbers left. */
+  exhausted: lines`
+    SELECT name, ${exact("seq")}
+    FROM sqlite_sequence
+    WHERE seq >= ${lastNumber}
+      AND name IN ('${p}outbox', '${p}spawns', '${p}holdfast_delayed', '${p}holdfast_dead_letters')
+    ORDER BY name`,
   schemaVersion: lines`
     SELECT value
     FROM ${p}holdfast_meta

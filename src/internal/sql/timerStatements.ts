@@ -1,10 +1,10 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, once } from "./parts.js"
+import { asText, failure, once } from "./parts.js"
 
 // What is no text is reported by itself. An infinite time, which other programs may arm a timer for, is never due.
 const dueTimers = (p: string, due: string): string => lines`
-  SELECT page.execution_id, page.path, page.fire_at, f.attempts, f.error, f.failed_at, f.retry_at
+  SELECT page.execution_id, page.path, page.fire_at, ${failure}
   FROM (
     SELECT execution_id, path, fire_at
     FROM ${p}timers

@@ -2,6 +2,7 @@ import type * as Duration from "effect/Duration"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import type { Sql } from "../sql/statements.js"
+import { explained } from "./exhausted.js"
 
 export type Failure = StoreUnavailable | StoreRejected
 export type Row = ReadonlyArray<unknown>
@@ -25,7 +26,7 @@ export interface Database {
 }
 
 export const make = (driver: SqlDriver, sql: Sql, budget: Duration.Duration): Database => ({
-  driver,
+  driver: explained(driver, sql),
   sql,
   budget,
   fitted: new Map(),

@@ -18,9 +18,12 @@ export interface Page {
   readonly counts?: ((row: Row) => boolean) | undefined
 }
 
+/** The number of a row, by which it is compared: SQLite takes the digits of one that a double does not hold. */
+export const numberOf = ([number]: Row): Param => (typeof number === "number" ? number : String(number))
+
 /** A page of a numbered table, whose text takes a number and a limit behind its other parameters. */
 export const numbered = (sql: string, after: number, ...params: ReadonlyArray<Param>): Page => ({
-  statement: (row, limit) => ({ sql, params: [...params, row === undefined ? after : Number(row[0]), limit] })
+  statement: (row, limit) => ({ sql, params: [...params, row === undefined ? after : numberOf(row), limit] })
 })
 
 /** The limit of a page that ends where the rows do. */

@@ -8,7 +8,7 @@ import * as ambiguousWrite from "../sqlDatabase/ambiguousWrite.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as pages from "../sqlDatabase/pages.js"
 
-const conflict = (found: Option.Option<number>): CommitOutcome => ({ _tag: "Conflict", found })
+const conflict = (found: Option.Option<unknown>): CommitOutcome => ({ _tag: "Conflict", found })
 
 /**
  * The seqs of so many emits, told by those that are still in the outbox: they are numbered consecutively. `rows` are an emit's place among
@@ -74,7 +74,7 @@ const applied = ({ above, call, commit, database }: Sending): Effect.Effect<Comm
 }
 
 /** What the stored row tells of a commit that was sent and perhaps applied, perhaps still will be. */
-const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Seen<"Applied" | number> => {
+const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Seen<"Applied" | "Conflict"> => {
   // An execution that was there and is gone may have been purged before the commit or after it.
   if (Option.isNone(row)) return commit.version === 0 ? ambiguousWrite.open : ambiguousWrite.hidden
   const [stored, token] = row.value
@@ -82,11 +82,11 @@ const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Se
   // Other programs keep the token when they rewrite the row.
   if (token === commit.token && version > commit.version) return ambiguousWrite.known("Applied")
   if (version === commit.version && version > 0) return ambiguousWrite.open
-  if (version === commit.version || version === commit.version + 1) return ambiguousWrite.known(version)
+  if (version === commit.version || version === commit.version + 1) return ambiguousWrite.known("Conflict")
   // Ours may lie under it. One that consumed an event would have left it in the ledger: it is not there, and this is a conflict, or it
   // is there, and reloading the execution shows it.
   return version > commit.version && commit.processed !== undefined
-    ? ambiguousWrite.known(version)
+    ? ambiguousWrite.known("Conflict")
     : ambiguousWrite.hidden
 }
 
@@ -99,14 +99,14 @@ const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<CommitOutcome
     if (seen._tag !== "Known") return Effect.succeed(seen)
     return seen.outcome === "Applied"
       ? Effect.map(applied(sending), ambiguousWrite.known)
-      : Effect.succeed(ambiguousWrite.known(conflict(Option.some(seen.outcome))))
+      : Effect.succeed(ambiguousWrite.known(conflict(Option.map(row, ([version]) => version))))
   })
 }
 
 /** The conflict of a commit whose swap was lost, with the version that is stored. */
 const lost = ({ call, commit, database }: Sending): Effect.Effect<CommitOutcome, Failure> =>
   Effect.map(pages.first(database, call, database.sql.commit.version, commit.executionId), (row) =>
-    conflict(Option.map(row, ([version]) => Number(version)))
+    conflict(Option.map(row, ([version]) => version))
   )
 
 /** Runs commits and tells what became of them, also where the answer to one is lost. */

@@ -14,7 +14,7 @@ const keyOf = (work: WorkItem): ReadonlyArray<Param> =>
 
 const decode = ([id, kind, seq, ...columns]: Row): EncodedDeadLetter => {
   const [executionId, childId, path, fireAt, body, broken, reason, attempts, error, diedAt] = columns
-  const row = { id: Number(id), kind, seq, executionId, childId, path, fireAt, body, broken: broken === 1 }
+  const row = { id, kind, seq, executionId, childId, path, fireAt, body, broken: broken === 1 }
   return { ...row, reason, attempts, error, diedAt }
 }
 

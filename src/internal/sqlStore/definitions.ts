@@ -10,7 +10,7 @@ import { decodeRow } from "./rows.js"
 
 const decode = (row: Row): PublishedDefinition => ({
   definitionId: reader.string(row[0], "definition_id"),
-  version: reader.integer(row[1], "version"),
+  version: reader.integerColumn(row[1], "version"),
   digest: reader.string(row[2], "digest"),
   source: reader.string(row[3], "source"),
   publishedAt: reader.nullable(reader.finite)(row[4], "published_at")

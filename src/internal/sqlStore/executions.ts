@@ -65,10 +65,12 @@ const readTrace = (database: Database, executionId: string) => {
   const statement = (row: Row | undefined, limit: number): Statement =>
     row === undefined
       ? { sql: sql.read, params: [executionId, limit] }
-      : { sql: sql.readAfter, params: [executionId, Number(row[0]), limit] }
+      : { sql: sql.readAfter, params: [executionId, pages.numberOf(row), limit] }
   const call = { operation: "readTrace", executionId }
-  return Effect.map(pages.read(database, call, pages.all, { statement }), (rows) =>
-    rows.map(([index, entry]) => ({ index: Number(index), entry }))
+  // What is no index comes behind all that are.
+  const page = { statement, counts: ([index]: Row) => typeof index === "number" }
+  return Effect.map(pages.read(database, call, pages.all, page), (rows) =>
+    rows.map(([index, entry]) => ({ index, entry }))
   )
 }
 

@@ -19,7 +19,7 @@ const member = ([holder, beat, ttl, renewedAt]: Row): Member => ({
 const lease = ([name, holder, fence]: Row): Lease => ({
   name: reader.string(name, "name"),
   holder: reader.nullable(reader.string)(holder, "holder"),
-  fence: reader.integer(fence, "fence")
+  fence: reader.integerColumn(fence, "fence")
 })
 
 const load = (database: Database, pool: string) =>

@@ -27,10 +27,11 @@ export const make = (database: Database): Pick<Encoded, "isProcessed" | "markPro
       Effect.gen(function* () {
         const call = { operation: "pruneProcessed" }
         const old = yield* pages.rows(database, call, sql.old, after, before, limit)
-        const last = Number(old.at(-1)?.[0] ?? 0)
-        if (old.length === 0) return { removed: 0, next: undefined }
-        const removed = yield* repeatableWrite.run(database, call, [{ sql: sql.prune, params: [after, last, before] }])
-        return { removed, next: old.length < limit ? undefined : last }
+        const last = old.at(-1)
+        if (last === undefined) return { removed: 0, next: undefined }
+        const end = pages.numberOf(last)
+        const removed = yield* repeatableWrite.run(database, call, [{ sql: sql.prune, params: [after, end, before] }])
+        return { removed, next: old.length < limit || typeof end !== "number" ? undefined : end }
       })
   }
 }

@@ -35,7 +35,7 @@ export const make = (database: Database): Pick<Encoded, "enqueue" | "pendingOutb
       pages.read(database, { operation: "pendingOutbox" }, limit, pages.numbered(database.sql.outbox.pending, after)),
       (rows) =>
         rows.map(([seq, targetId, event, ...failure]) => ({
-          seq: Number(seq),
+          seq,
           targetId,
           event,
           failed: failed(failure)

@@ -23,13 +23,10 @@ export const decodeRow = <A>(
       })
   })
 
-/** What is recorded of a failure, from its four columns. */
+const isNumber = (u: unknown): u is number => typeof u === "number" && Number.isFinite(u)
+
+/** What is recorded of a failure, from its four columns. A record that is none is as good as nothing: the work must not suffer from it. */
 export const failed = ([attempts, error, failedAt, retryAt]: Row): Omit<Failure, "work"> | undefined =>
-  attempts === null || attempts === undefined
-    ? undefined
-    : {
-        attempts: Number(attempts),
-        error: String(error),
-        failedAt: Number(failedAt),
-        retryAt: Number(retryAt)
-      }
+  isNumber(attempts) && typeof error === "string" && isNumber(failedAt) && isNumber(retryAt)
+    ? { attempts, error, failedAt, retryAt }
+    : undefined

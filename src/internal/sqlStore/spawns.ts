@@ -18,7 +18,7 @@ export const make = (
         pages.read(database, { operation: "pendingSpawns" }, limit, pages.numbered(sql.pending, after)),
         (rows) =>
           rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
-            seq: Number(seq),
+            seq,
             parentId,
             childId,
             rootPath,

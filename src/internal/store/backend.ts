@@ -58,9 +58,12 @@ export const checkIds = (
 /** What was recorded of the rows that failed before. */
 const failuresOf = <Row extends Failed>(
   rows: ReadonlyArray<Row>,
-  work: (row: Row) => WorkItem
+  work: (row: Row) => WorkItem | undefined
 ): ReadonlyArray<Failure> =>
-  rows.flatMap((row) => (row.failed === undefined ? [] : [{ ...row.failed, work: work(row) }]))
+  rows.flatMap((row) => {
+    const failed = work(row)
+    return row.failed === undefined || failed === undefined ? [] : [{ ...row.failed, work: failed }]
+  })
 
 /** A numbered table: how its rows are read, and what they decode to. */
 export interface NumberedTable<Row, A> {
@@ -88,8 +91,12 @@ const readAhead = <Row>(read: NumberedTable<Row, unknown>["read"], after: number
   )
 }
 
-/** A page of a numbered table. */
-export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
+/** The number of a row, where there is one that it can be found by. */
+export const numberOf = (u: unknown): number | undefined =>
+  typeof u === "number" && Number.isSafeInteger(u) ? u : undefined
+
+/** A page of a numbered table. Rows whose numbers no double holds come behind all others, where a page can end but not begin. */
+export const numberedPage = <Row extends { readonly seq: unknown } & Failed, A>(
   { decode, kind, operation, read, table }: NumberedTable<Row, A>,
   query: PendingQuery
 ): Effect.Effect<Pending<A>, StoreError> =>
@@ -98,11 +105,14 @@ export const numberedPage = <Row extends { readonly seq: number } & Failed, A>(
     yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
     if (query.after !== undefined) yield* checkWhole({ operation }, "after", query.after, 0)
     const { more, page } = yield* readAhead(read, query.after, limit)
-    const work = ({ seq }: Row): WorkItem => ({ _tag: kind, seq })
+    const work = (row: Row): WorkItem | undefined => {
+      const seq = numberOf(row.seq)
+      return seq === undefined ? undefined : { _tag: kind, seq }
+    }
     const { corrupt, entries } = rows.partition(page, (row) =>
       rows.decode({ operation, table, key: String(row.seq), work: work(row) }, () => decode(row))
     )
-    const next = more ? Option.fromNullable(page.at(-1)?.seq) : Option.none()
+    const next = more ? Option.fromNullable(numberOf(page.at(-1)?.seq)) : Option.none()
     return { entries, corrupt, failures: failuresOf(page, work), next }
   })
 

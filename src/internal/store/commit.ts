@@ -6,7 +6,9 @@ import type { CommitOutcome } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
-import { StoreConflict } from "../../StoreError.js"
+import { StoreConflict, type StoreCorrupt } from "../../StoreError.js"
+import * as reader from "../codec/reader.js"
+import * as rows from "../codec/row.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import { type Backend, seconds } from "./backend.js"
 import { type Encoding, encodeCommit } from "./encodeCommit.js"
@@ -28,12 +30,24 @@ const stamp = (execution: Execution, now: number): Execution => ({
 const armedFor = (ops: ReadonlyArray<TimerOp>): Option.Option<number> =>
   earliest(ops.flatMap((op) => (op._tag === "Schedule" ? [op.fireAt] : [])))
 
+/** The conflict of a commit that was lost to another, unless the stored version is none. */
+const conflict = ({ id, version }: Execution, found: Option.Option<unknown>): StoreConflict | StoreCorrupt => {
+  const operation = "commit"
+  const stored = rows.decode({ operation, table: "executions", key: id }, () =>
+    Option.map(found, (version) => reader.integerColumn(version, "version"))
+  )
+  return Either.match(stored, {
+    onLeft: (corrupt) => corrupt,
+    onRight: (found) => new StoreConflict({ executionId: id, expected: version, found })
+  })
+}
+
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore, "commit" | "save"> => {
   /** What a commit came to, and telling of it where it was applied. */
   const settle = (before: Execution, commit: Commit, { after, written }: Encoding, outcome: CommitOutcome) => {
     if (outcome._tag === "Conflict") {
-      return Effect.fail(new StoreConflict({ executionId: before.id, expected: before.version, found: outcome.found }))
+      return Effect.fail(conflict(before, outcome.found))
     }
     const committed = { execution: after, seqs: outcome.seqs }
     notify({

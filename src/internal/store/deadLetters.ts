@@ -8,7 +8,7 @@ import type { StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, maxPage, quiet, seconds } from "./backend.js"
+import { type Backend, checkWhole, defaultPage, maxPage, numberOf, quiet, seconds } from "./backend.js"
 
 const maxError = 10_000
 
@@ -61,7 +61,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       }
       const found = yield* encoded.listDeadLetters({ after, executionId, kind, limit: limit + 1 })
       const page = found.slice(0, limit)
-      const next = found.length > limit ? Option.fromNullable(page.at(-1)?.id) : Option.none()
+      const next = found.length > limit ? Option.fromNullable(numberOf(page.at(-1)?.id)) : Option.none()
       return { ...rows.partition(page, deadLetter.decode), next }
     }),
 

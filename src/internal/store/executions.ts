@@ -39,10 +39,10 @@ const decodeSummary = (row: EncodedSummary): Either.Either<ExecutionSummary, Sto
 
 const decodeStep =
   (executionId: string) =>
-  (row: { readonly index: number; readonly entry: unknown }): Either.Either<TraceEntry, StoreCorrupt> =>
-    rows.decode({ operation: "readTrace", table: "trace", key: `${executionId} ${row.index}` }, () => ({
+  (row: { readonly index: unknown; readonly entry: unknown }): Either.Either<TraceEntry, StoreCorrupt> =>
+    rows.decode({ operation: "readTrace", table: "trace", key: `${executionId} ${String(row.index)}` }, () => ({
       ...traceStep.decode(json.parsePython(rows.text(row.entry, "entry")), "entry"),
-      index: row.index
+      index: reader.integerColumn(row.index, "idx")
     }))
 
 const statusesOf = (

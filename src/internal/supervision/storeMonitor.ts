@@ -56,7 +56,14 @@ export const outage = ({ waiting }: StoreMonitor): Health["outage"] => {
   return Option.fromNullable(first)
 }
 
-const stateOfStore: ReadonlyArray<StoreRejected["reason"]> = ["disk-full", "read-only", "auth", "open", "schema"]
+const stateOfStore: ReadonlyArray<StoreRejected["reason"]> = [
+  "disk-full",
+  "read-only",
+  "auth",
+  "open",
+  "schema",
+  "exhausted"
+]
 
 /** Whether this is the state of the store, for which the work can do nothing, and which may pass. */
 export const isOutage = (error: unknown): boolean =>

@@ -1,6 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { Options } from "../../QueueWorker.js"
@@ -25,7 +26,8 @@ export const polling = (options: Pick<Options, "pollInterval">): pollInterval.Op
 
 const nothing = Number.NEGATIVE_INFINITY
 
-const seqOf = (failure: Failure): number | undefined => (failure.work._tag === "Timer" ? undefined : failure.work.seq)
+const seqOf = ({ work }: { readonly work?: WorkItem | undefined }): number | undefined =>
+  work === undefined || work._tag === "Timer" ? undefined : work.seq
 
 /** The pages of a numbered table, with the lane of each row and its name in the log. */
 export const pages = <A extends { readonly seq: number }>(
@@ -50,7 +52,10 @@ export const pages = <A extends { readonly seq: number }>(
   })
 
   const toPage = (pending: Pending<A>): Page<A> => {
-    const end = Math.max(pending.entries.at(-1)?.seq ?? nothing, Number(pending.corrupt.at(-1)?.key ?? nothing))
+    const end = Math.max(
+      pending.entries.at(-1)?.seq ?? nothing,
+      ...pending.corrupt.map((corrupt) => seqOf(corrupt) ?? nothing)
+    )
     const failures = new Map(pending.failures.map((failure) => [seqOf(failure), failure]))
     return {
       works: pending.entries.map((entry) => toWork(entry, failures.get(entry.seq))),

@@ -1,0 +1,33 @@
+import * as Effect from "effect/Effect"
+import type { Call, SqlDriver, StatementResult } from "../../SqlDriver.js"
+import { StoreRejected } from "../../StoreError.js"
+import type { Sql } from "../sql/statements.js"
+import type { Failure, Row } from "./database.js"
+
+// What SQLite says of a number that is none: the statements give a text for one that must not be given.
+const isMismatch = (error: Failure): boolean =>
+  error._tag === "StoreRejected" && error.detail.includes("datatype mismatch")
+
+const explain = ({ executionId, operation }: Call, [table, seq]: Row, { cause }: Failure): StoreRejected =>
+  new StoreRejected({
+    operation,
+    executionId,
+    reason: "exhausted",
+    detail: `the table ${String(table)} has no numbers left: a row of another program has taken number ${String(seq)}. Delete such rows, and set the table's seq in sqlite_sequence to the greatest number that is left`,
+    cause
+  })
+
+/** A driver that says so where a table has run out of numbers. */
+export const explained = (driver: SqlDriver, sql: Sql): SqlDriver => ({
+  ...driver,
+  transaction: (call, statements) =>
+    Effect.catchAll(
+      driver.transaction(call, statements),
+      (error): Effect.Effect<ReadonlyArray<StatementResult>, Failure> =>
+        isMismatch(error)
+          ? Effect.flatMap(driver.query(call, { sql: sql.exhausted, params: [] }), ([row]) =>
+              Effect.fail(row === undefined ? error : explain(call, row, error))
+            )
+          : Effect.fail(error)
+    )
+})

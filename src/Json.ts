@@ -7,8 +7,8 @@ import * as Schema from "effect/Schema"
 
 /**
  * A JSON object. Its values are what JSON can carry: null, booleans, finite numbers, a `bigint` of at most 4,300 digits, well-formed strings,
- * arrays without keys beside their elements, and plain objects. The stored row that it is a part of nests at most 190 levels, the row itself and
- * the object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
+ * arrays without keys beside their elements, and plain objects. The stored row that it is a part of nests at most 190 levels, 200 for
+ * an execution and a step of its trace, the row itself and the object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
  *
  * A number comes back as the same double, whatever its size: beyond 2^53 it is stored with a fraction or an exponent (`2 ** 60` as
  * `1.152921504606847e+18`), by which all readers tell it from an integer. A `bigint` from 2^53 on comes back as the same `bigint`; one below

@@ -2,7 +2,7 @@ import type { ChildState, Execution, ExecutionSummary } from "../../Execution.js
 import type { JsonObject } from "../../Json.js"
 import { event } from "./event.js"
 import * as reader from "./reader.js"
-import { at } from "./stringify.js"
+import { at, mostLevels } from "./stringify.js"
 import * as writer from "./writer.js"
 
 export const statuses = ["PENDING", "RUNNING", "DONE", "CANCELLED", "SUSPENDED", "CANCELLING", "FAILED"] as const
@@ -124,7 +124,8 @@ export const execution: reader.Codec<Execution> = {
       extra: reader.rest(row, keys)
     }
   },
-  encode: (execution, path) => toRow(execution, path)
+  encode: (execution, path) => toRow(execution, path),
+  levels: mostLevels
 }
 
 /**
@@ -164,7 +165,8 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
 /** {@link execution} with the token of the commit that writes it. */
 export const executionWithToken = (token: string): reader.Codec<Execution> => ({
   decode: execution.decode,
-  encode: (execution, path) => toRow(execution, path, token)
+  encode: (execution, path) => toRow(execution, path, token),
+  levels: mostLevels
 })
 
 /** The parts of a row that a listing shows, in the order in which the listing's SQL takes them from `data`. */

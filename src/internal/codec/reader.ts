@@ -17,6 +17,8 @@ export interface Codec<A> {
   readonly decode: (u: unknown, path: string) => A
   /** Throws {@link Invalid} where the value cannot be put into a row, or could not be read from there. */
   readonly encode: (value: A, path: string) => JsonObject
+  /** How deep a row nests at most, where that is not as usual. */
+  readonly levels?: number | undefined
 }
 
 /** What a decoder throws; it never leaves this package. */
@@ -159,7 +161,7 @@ export const fromText = <A>(
 export const toText = <A>(codec: Codec<A>, value: A, path = "", limit?: Limit): Either.Either<Written, Invalid> => {
   try {
     const row = codec.encode(value, path)
-    const written = stringify(row, path, limit)
+    const written = stringify(row, path, { limit, levels: codec.levels })
     if (Either.isLeft(written)) return Either.left(new Invalid(written.left.path, written.left.problem))
     return Either.right(written.right)
   } catch (error) {

@@ -2,8 +2,11 @@ import * as Either from "effect/Either"
 import { exceeds, type Limit, tooLarge } from "../util/limits.js"
 import { isPlainNumber, isTooLong, maxDigits, numberText } from "./number.js"
 
-// harel's reader stops at 200 levels, SQLite's JSON functions at 1,000; an execution's context lies two levels down in its row.
-const maxDepth = 190
+/** How deep a row nests that harel still reads; SQLite's JSON functions stop at 1,000. */
+export const mostLevels = 200
+
+/** How deep a row nests whose parts become parts of others: an event that is deferred lies three levels down in an execution's row. */
+const usualLevels = 190
 
 /** The part of a value that JSON cannot carry, and why. */
 export interface Unserializable {
@@ -27,6 +30,12 @@ export const at = (path: string, key: string | number): string => {
 const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function"
 
 const hasSymbols = (value: object): boolean => Object.getOwnPropertySymbols(value).length > 0
+
+/** How large a text may be, and how deep a value may nest, itself included. */
+export interface Bounds {
+  readonly limit?: Limit | undefined
+  readonly levels?: number | undefined
+}
 
 /** What a look at a value saw. */
 interface Look {
@@ -64,7 +73,7 @@ const isPlain = (u: unknown, depth: number, look: Look): boolean => {
     case "object":
       if (!take(look, 1)) return false
       if (u === null) return true
-      if (depth === maxDepth || hasToJSON(u)) return false
+      if (depth === usualLevels || hasToJSON(u)) return false
       return Array.isArray(u) ? isPlainArray(u, depth, look) : isPlainObject(u, depth, look)
     default:
       return false
@@ -110,15 +119,15 @@ const surrogate = "\\ud"
 export const stringify = (
   value: unknown,
   path = "",
-  limit: Limit | undefined = undefined
+  { levels = usualLevels, limit }: Bounds = {}
 ): Either.Either<Written, Unserializable> => {
   const most = limit?.most ?? Number.POSITIVE_INFINITY
   const look: Look = { left: most, numbers: false, readsBack: true }
-  if (isPlain(value, 0, look)) {
+  if (isPlain(value, usualLevels - levels, look)) {
     const text = look.numbers ? write(value) : JSON.stringify(value)
     if (!text.includes(surrogate)) return within({ text, readsBack: look.readsBack }, path, limit)
   }
-  const examination = new Examination(most)
+  const examination = new Examination(most, levels)
   const found = examination.of(value)
   if (limit !== undefined && examination.left < 0) return Either.left({ path, problem: tooLarge(limit) })
   return found === undefined
@@ -142,9 +151,15 @@ const found = (problem: string): Found => ({ keys: [], problem })
 /** A look at every part of a value, which finds the first that is in the way. */
 class Examination {
   readonly #ancestors = new Set<object>()
+  readonly #levels: number
   readsBack = true
 
-  constructor(public left: number) {}
+  constructor(
+    public left: number,
+    levels: number
+  ) {
+    this.#levels = levels
+  }
 
   of(u: unknown): Found | undefined {
     this.left -= typeof u === "string" ? u.length + 1 : 1
@@ -171,7 +186,7 @@ class Examination {
 
   #parts(whole: object): Found | undefined {
     if (this.#ancestors.has(whole)) return found("JSON cannot carry a cycle")
-    if (this.#ancestors.size === maxDepth) return found(`more than ${maxDepth} levels deep`)
+    if (this.#ancestors.size === this.#levels) return found(`more than ${this.#levels} levels deep`)
     this.#ancestors.add(whole)
     const problem = Array.isArray(whole) ? this.#array(whole) : this.#object(whole)
     this.#ancestors.delete(whole)

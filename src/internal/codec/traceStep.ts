@@ -1,5 +1,6 @@
 import type { TraceStep } from "../../Commit.js"
 import * as reader from "./reader.js"
+import { mostLevels } from "./stringify.js"
 import * as writer from "./writer.js"
 
 const traceKeys = new Set([
@@ -44,5 +45,6 @@ export const traceStep: reader.Codec<TraceStep> = {
     timestamp: writer.required(step.timestamp, path, "timestamp", reader.finite),
     assigned: writer.orNull(step.assigned, path, "assigned", reader.object),
     ...reader.extra(step.extra, traceKeys, path)
-  })
+  }),
+  levels: mostLevels
 }

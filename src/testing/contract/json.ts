@@ -7,6 +7,7 @@ import { describe, expect } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
+import * as Event from "../../Event.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { JsonObject } from "../../Json.js"
 import * as Generators from "../Generators.js"
@@ -138,19 +139,25 @@ export const json = ({ property, test }: Subject): void => {
         expect(yield* visible(["a"], ["e"])).toEqual(before)
       }))
 
-    test("a row nests 190 levels, itself included, and not one more", () =>
+    test("an execution and a step of its trace nest 200 levels, themselves included, other rows 190, and not one more", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        const deep = nested(189)
-        yield* store.commit(order("a", { context: deep }), { spawns: [spawn("c", nested(190))] })
+        const deep = nested(199)
+        yield* store.commit(order("a", { context: deep }), {
+          spawns: [spawn("c", nested(190))],
+          trace: step("1", { contextOut: deep })
+        })
         expect((yield* loaded("a")).context).toEqual(deep)
         expect((yield* spawns())[0]?.context).toEqual(nested(190))
-        yield* refuses(store.save(order("b", { context: nested(190) })), `context${".in".repeat(189)}`)
+        expect((yield* trace("a"))[0]?.contextOut).toEqual(deep)
+        yield* refuses(store.save(order("b", { context: nested(200) })), `context${".in".repeat(199)}`)
+        const event = Event.make({ id: "e", kind: "K", data: nested(190) })
+        yield* refuses(store.enqueue([{ targetId: null, event }]), `emits[0].event.data${".in".repeat(189)}`)
         yield* refuses(
           store.commit(order("b"), { spawns: [spawn("c", nested(191))] }),
           `spawns[0].context${".in".repeat(190)}`
         )
-        yield* refuses(store.save(order("b", { context: nested(5000) })), `context${".in".repeat(189)}`)
+        yield* refuses(store.save(order("b", { context: nested(5000) })), `context${".in".repeat(199)}`)
       }))
 
     test("the same object twice is no cycle", () =>

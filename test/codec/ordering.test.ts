@@ -79,7 +79,7 @@ describe("cursors", () => {
   )
 
   it("garbage is no cursor", () => {
-    for (const text of ["", "Nw==", encode(""), `${encode("a")}=`, ` ${encode("a")}`, undefined, null, 7, {}]) {
+    for (const text of ["", "Nw==", `${encode("a")}=`, ` ${encode("a")}`, undefined, null, 7, {}]) {
       expect(decode(text)).toBe(undefined)
     }
   })

@@ -15,12 +15,16 @@ import * as Temp from "../support/temp.js"
 
 const call = { operation: "test" }
 
-/** The statements that make a database as version 1 of the schema left it. */
-const version1 = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const text = yield* fs.readFileString(fileURLToPath(new URL("../fixtures/schema/version-1.json", import.meta.url)))
-  return yield* Schema.decode(Schema.parseJson(Schema.Array(Schema.String)))(text)
-}).pipe(Effect.provide(NodeFileSystem.layer))
+/** The statements that make a database as a version of the schema left it. */
+const asVersion = (version: number) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const fixture = new URL(`../fixtures/schema/version-${version}.json`, import.meta.url)
+    const text = yield* fs.readFileString(fileURLToPath(fixture))
+    return yield* Schema.decode(Schema.parseJson(Schema.Array(Schema.String)))(text)
+  }).pipe(Effect.provide(NodeFileSystem.layer))
+
+const earlier = Array.from({ length: schemaVersion - 1 }, (_, i) => i + 1)
 
 const run = (driver: SqlDriver.SqlDriver, statements: ReadonlyArray<string>) =>
   driver.transaction(
@@ -36,18 +40,20 @@ const tables = (driver: SqlDriver.SqlDriver) =>
     (found) => found.map((row) => row.join(" "))
   )
 
-for (const [name, driver] of Drivers.all) {
-  describe(`${name} of schema version 1`, () => {
+for (const [name, driver, version] of Drivers.all.flatMap(([name, driver]) =>
+  earlier.map((version) => [name, driver, version] as const)
+)) {
+  describe(`${name} of schema version ${version}`, () => {
     it.scoped("gains what is new when it is opened, keeps all that is in it, and is only read from then on", () =>
       Effect.gen(function* () {
         const database = yield* driver
-        yield* run(database, yield* version1)
+        yield* run(database, yield* asVersion(version))
         const store = yield* SqlDriver.make(database)
         const fresh = yield* driver
         yield* run(fresh, ddl("harel_"))
         assert.deepStrictEqual(yield* tables(database), yield* tables(fresh))
-        const version = yield* rows(database, "SELECT value FROM harel_holdfast_meta WHERE key = 'schema_version'")
-        assert.deepStrictEqual(version, [[String(schemaVersion)]])
+        const stored = yield* rows(database, "SELECT value FROM harel_holdfast_meta WHERE key = 'schema_version'")
+        assert.deepStrictEqual(stored, [[String(schemaVersion)]])
 
         assert.deepStrictEqual(
           (yield* store.listExecutions({ status: ["DONE"] })).items.map((item) => item.id),
@@ -88,7 +94,7 @@ for (const [name, driver] of Drivers.all) {
     it.scoped("works with what is new for rows that were there", () =>
       Effect.gen(function* () {
         const database = yield* driver
-        yield* run(database, yield* version1)
+        yield* run(database, yield* asVersion(version))
         const store = yield* SqlDriver.make(database)
         const a = Option.getOrThrow(yield* store.load("a"))
         const failure = { attempts: 3, error: "no answer", retryAt: 100 }
@@ -120,11 +126,11 @@ for (const [name, driver] of Drivers.all) {
     it.scoped("is left as it is where nothing may be made, until its operator has run the statements", () =>
       Effect.gen(function* () {
         const database = yield* driver
-        yield* run(database, yield* version1)
+        yield* run(database, yield* asVersion(version))
         const before = yield* tables(database)
         const error = yield* Effect.flip(SqlDriver.make(database, { createSchema: false }))
         assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema", path: "createSchema" })
-        assert.include(error.message, "the schema has version 1")
+        assert.include(error.message, `the schema has version ${version}`)
         assert.include(error.message, "run the statements of SqlDriver.schema")
         assert.deepStrictEqual(yield* tables(database), before)
         yield* run(database, yield* SqlDriver.schema("harel_"))
@@ -139,7 +145,7 @@ for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
     Effect.gen(function* () {
       const database = yield* sqliteDriver.make({ filename: ":memory:" })
       yield* run(database, [
-        ...(yield* version1),
+        ...(yield* asVersion(1)),
         `UPDATE harel_holdfast_meta SET value = '${version}' WHERE key = 'schema_version'`
       ])
       const before = yield* tables(database)
@@ -154,7 +160,7 @@ for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
 it.scoped("two stores that open a file of version 1 at once both work", () =>
   Effect.gen(function* () {
     const filename = yield* Temp.database
-    yield* run(yield* sqliteDriver.make({ filename }), yield* version1)
+    yield* run(yield* sqliteDriver.make({ filename }), yield* asVersion(1))
     const open = SqliteStore.make({ filename })
     const stores = yield* Effect.all([open, open, open], { concurrency: "unbounded" })
     for (const [i, store] of stores.entries()) {

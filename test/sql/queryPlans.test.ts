@@ -93,8 +93,8 @@ for (const analyzed of [false, true]) {
     it.scoped("of a listing walks along indexes from where the page begins", () =>
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
-        for (const filter of filters) {
-          const steps = yield* plan(sql.listing({ ...filter, after: "", limit: 10 }).sql)
+        for (const filter of filters.flatMap((filter) => [undefined, "e"].map((after) => ({ ...filter, after })))) {
+          const steps = yield* plan(sql.listing({ ...filter, limit: 10 }).sql)
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.isNotEmpty(walks)
           for (const walk of walks) {

@@ -6,6 +6,7 @@ import type { Burial } from "holdfast/DeadLetter"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as SqlDriver from "holdfast/SqlDriver"
+import { StoreRejected } from "holdfast/StoreError"
 import * as Drivers from "../support/drivers.js"
 
 const call = { operation: "test" }
@@ -188,6 +189,44 @@ for (const [name, driver] of Drivers.all) {
           entries.map(({ executionId }) => executionId),
           ["b"]
         )
+      })
+    )
+
+    it.scoped(
+      "loses the delayed events of an execution that another program removes, which its successor does not get",
+      () =>
+        Effect.gen(function* () {
+          const database = yield* driver
+          const store = yield* SqlDriver.make(database)
+          const event = Event.make({ id: "e", kind: "K" })
+          yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+          yield* store.enqueue(["a", "b", null].map((targetId) => ({ targetId, event, dueAt: 5 })))
+          const [result] = yield* run(database, "DELETE FROM harel_executions WHERE id = 'a' AND version = 1")
+          assert.strictEqual(result?.changes, 1)
+          yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+          assert.strictEqual(yield* store.delayed.release(5), 2)
+          assert.deepStrictEqual(
+            (yield* store.pendingOutbox()).entries.map(({ targetId }) => targetId),
+            ["b", null]
+          )
+        })
+    )
+
+    it.scoped("does not say that a definition was refused where it is stored and cannot be read back", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const refusing: SqlDriver.SqlDriver = {
+          ...database,
+          query: (call, statement) =>
+            call.operation === "loadDefinition"
+              ? Effect.fail(new StoreRejected({ ...call, reason: "auth", detail: "no" }))
+              : database.query(call, statement)
+        }
+        const store = yield* SqlDriver.make(refusing)
+        const definition = { definitionId: "d", version: 1, digest: "x", source: "{}", publishedAt: null }
+        const error = yield* Effect.flip(store.publishDefinition(definition))
+        assert.deepInclude(error, { _tag: "StoreUnavailable", outcome: "unknown" })
+        assert.deepStrictEqual(yield* rows(database, "SELECT digest FROM harel_definitions"), [["x"]])
       })
     )
   })

@@ -11,5 +11,5 @@ export const decode = (cursor: unknown): string | undefined => {
   if (typeof cursor !== "string") return undefined
   const text = Either.getOrElse(Encoding.decodeBase64UrlString(cursor), () => "")
   const id = text.slice(mark.length)
-  return text.startsWith(mark) && id !== "" && encode(id) === cursor ? id : undefined
+  return text.startsWith(mark) && encode(id) === cursor ? id : undefined
 }

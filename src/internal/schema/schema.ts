@@ -6,7 +6,7 @@ import { tables } from "./tables.js"
 import { fillListing, triggers } from "./triggers.js"
 
 /** The version of our additions to the tables; harel's own tables carry none. */
-export const schemaVersion = 2
+export const schemaVersion = 3
 
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
 

@@ -89,7 +89,9 @@ const companions = (p: string): ReadonlyArray<string> => {
     forget("spawn_failures_delete", `DELETE ON ${p}spawns`, "spawn_failures", "seq = OLD.seq"),
     forget("timer_failures_delete", `DELETE ON ${p}timers`, "timer_failures", timer),
     forget("timer_failures_update", `UPDATE ON ${p}timers`, "timer_failures", timer),
-    forget("dead_letters_purge", `DELETE ON ${p}executions`, "dead_letters", "execution_id = OLD.id")
+    forget("dead_letters_purge", `DELETE ON ${p}executions`, "dead_letters", "execution_id = OLD.id"),
+    // An execution that comes again under the id must not get what was meant for the one before.
+    forget("delayed_purge", `DELETE ON ${p}executions`, "delayed", "target_id = OLD.id")
   ]
 }
 

@@ -3,13 +3,13 @@ import { summaryPaths } from "../codec/execution.js"
 import { lines } from "../util/lines.js"
 import { exact } from "./parts.js"
 
-/** What a listing selects; no status is any status. */
+/** What a listing selects; no status is any status. It begins behind an id, or with the first one, which may be empty. */
 export interface ListFilter {
   readonly definitionId: string | undefined
   readonly status: ReadonlyArray<string>
   readonly rootsOnly: boolean
   readonly parentId: string | undefined
-  readonly after: string
+  readonly after: string | undefined
   readonly limit: number
 }
 
@@ -29,8 +29,9 @@ const walksOf = ({ after, definitionId, limit, parentId, rootsOnly, status }: Li
   const all = rootsOnly ? ["parent_id IS NULL AND "] : [""]
   const either = rootsOnly ? ["root = 1 AND "] : ["root = 0 AND ", "root = 1 AND "]
   const roots = filter === "" || parentId !== undefined ? all : either
+  const id = after === undefined ? "id >= ?" : "id > ?"
   return statuses.flatMap((name) =>
-    roots.map((root) => ({ condition: filter + root, params: [...owners, ...name, after, limit] }))
+    roots.map((root) => ({ condition: filter + root + id, params: [...owners, ...name, after ?? "", limit] }))
   )
 }
 
@@ -38,7 +39,7 @@ const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
   const ids = walks.map(
     ({ condition }) => lines`
       SELECT id
-      FROM (SELECT id FROM ${p}holdfast_listing WHERE ${condition}id > ? ORDER BY id LIMIT ?)`
+      FROM (SELECT id FROM ${p}holdfast_listing WHERE ${condition} ORDER BY id LIMIT ?)`
   )
   const parts = summaryPaths.map((key) => `'$.${key}'`).join(", ")
   return lines`

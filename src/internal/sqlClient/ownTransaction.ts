@@ -50,13 +50,17 @@ export const write = (
   )
 }
 
+/** Ends a transaction that wrote nothing: a COMMIT keeps what SQLite has read of the file. */
+const end = (runner: Runner): Effect.Effect<unknown> =>
+  Effect.catchAllCause(runner.command("COMMIT"), () => rollBack(runner))
+
 /** Reads in a transaction of its own: what the application left open is not seen. */
 export const read = (connection: Used, statement: Statement): Effect.Effect<Rows, Failure> =>
   Effect.uninterruptible(
     connection((runner) =>
       Effect.flatMap(
         Effect.zipRight(begin(runner, "BEGIN"), Effect.exit(runner.query(statement))),
-        (exit): Effect.Effect<Rows, Failure> => Effect.zipRight(rollBack(runner), exit)
+        (exit): Effect.Effect<Rows, Failure> => Effect.zipRight(end(runner), exit)
       )
     )
   )

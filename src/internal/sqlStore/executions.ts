@@ -22,7 +22,7 @@ const loadForEvent = (database: Database, id: string, eventId: string) => {
 }
 
 const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
-  const { after = "", definitionId, limit, parentId, rootsOnly, status = [] } = query
+  const { after, definitionId, limit, parentId, rootsOnly, status = [] } = query
   const filter = { definitionId, status, rootsOnly, parentId }
   const statement = (row: Row | undefined, limit: number) =>
     database.sql.listing({ ...filter, after: row === undefined ? after : String(row[0]), limit })

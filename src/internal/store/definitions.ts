@@ -6,10 +6,11 @@ import * as validate from "../codec/validate.js"
 import * as limits from "../util/limits.js"
 import { type Backend, checkIds, checkWhole } from "./backend.js"
 
-/** The failure of a read after a write that succeeded, as the failure of both. */
+/** The failure of a read after a write that succeeded, as the failure of both: nothing was refused. */
 const afterWrite = ({ operation }: validate.Call, error: StoreError): StoreError => {
-  if (error._tag !== "StoreUnavailable") return error
-  const { cause, detail, reason } = error
+  if (error._tag === "StoreCorrupt") return error
+  const { cause, detail } = error
+  const reason = error._tag === "StoreUnavailable" ? error.reason : "connection"
   return new StoreUnavailable({ operation, reason, outcome: "unknown", detail, cause })
 }
 

@@ -30,8 +30,17 @@ const decodeExecution = (
     return execution
   })
 
-const decodeSummary = (row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
+/** Throws for an id that other programs may store and that no operation takes but purging. */
+const demandId = ({ checks }: Backend, { id, version }: EncodedSummary): void => {
+  const problem = typeof id === "string" ? checks.id(id) : undefined
+  if (problem !== undefined) {
+    throw new reader.Invalid("id", `${problem}; it can be purged, at version ${String(version)}`)
+  }
+}
+
+const decodeSummary = (backend: Backend, row: EncodedSummary): Either.Either<ExecutionSummary, StoreCorrupt> =>
   rows.decode({ operation: "listExecutions", table: "executions", key: String(row.id) }, () => {
+    demandId(backend, row)
     if (row.parts === null) throw new reader.Invalid("data", "not a JSON object")
     const parts = reader.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
     return executionCodec.summary(row.id, row.definitionId, row.version, parts)
@@ -82,7 +91,7 @@ const listExecutions =
               limit: limit + 1
             })
       const page = found.slice(0, limit)
-      const { corrupt, entries } = rows.partition(page, decodeSummary)
+      const { corrupt, entries } = rows.partition(page, (row) => decodeSummary(backend, row))
       const last = found.length > limit ? page.at(-1)?.id : undefined
       // What is no text comes behind all texts, where a page can end but not begin.
       const nextCursor = typeof last === "string" ? Option.some(cursor.encode(last)) : Option.none()
@@ -142,7 +151,8 @@ export const make = (
     purge: (id, expectedVersion) =>
       Effect.gen(function* () {
         const call = { operation: "purge", executionId: id }
-        yield* checkIds(backend, call, { id })
+        // Another program may have stored an id that is none: this is how it goes.
+        yield* validate.refuse(call, "id", validate.wellFormed(id))
         yield* checkWhole(call, "expectedVersion", expectedVersion, 0)
         const purged = yield* encoded.purge(id, expectedVersion)
         if (purged) notify({ ...quiet, purged: id })

@@ -115,6 +115,37 @@ export const corruption = ({ hasRaw, rawTest }: Subject): void => {
       )
     }
 
+    rawTest("an execution whose id is empty or too long is reported by every listing, and can be purged", (insert) =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const ids = ["", "a".repeat(1025)]
+        for (const id of ids) {
+          const data = JSON.stringify({ id, definition_id: "order", status: "DONE", version: 3 })
+          yield* insert("executions", { id, definition_id: "order", data, version: 3 })
+        }
+        yield* store.save(order("b", { status: "DONE" }))
+        for (const query of [{}, { definitionId: "order" }, { status: ["DONE"] }, { rootsOnly: true }] as const) {
+          for (const limit of [1, 2, 100]) {
+            const { corrupt, items } = yield* listing({ ...query, limit })
+            expect(items.map((item) => item.id)).toEqual(["b"])
+            expect(corrupt).toHaveLength(2)
+            reports(corrupt[0], "executions", "", "id: must not be empty; it can be purged, at version 3")
+            reports(
+              corrupt[1],
+              "executions",
+              ids[1] ?? "",
+              "id: longer than 1024 bytes; it can be purged, at version 3"
+            )
+          }
+        }
+        for (const id of ids) {
+          expect(yield* store.purge(id, 2)).toBe(false)
+          expect(yield* store.purge(id, 3)).toBe(true)
+        }
+        expect((yield* listing()).corrupt).toEqual([])
+      })
+    )
+
     rawTest("a filter by status passes over rows without a right one", (insert) =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore

@@ -27,8 +27,9 @@ import type { StoreError } from "./StoreError.js"
  *   trees that they are in.
  * - `definitionId`: only trees whose root follows this definition; by default all.
  * - `interval`: how often to look, by default 1 hour, at most 1 day. What is removed is older than asked for by up to that long.
- * - `batchSize`: how many rows are read, and events removed, at once, 1 to 1,000, by default 500. Between batches others have their turn.
- * - `pause`: how long to rest between batches, by default 100 milliseconds.
+ * - `batchSize`: how many rows are read, and events removed, at most at once, 1 to 1,000, by default 500. A database in this process gets
+ *   fewer: as many as keep the process for about 3 milliseconds. Between batches others have their turn.
+ * - `pause`: how long to rest between batches of that size, by default 100 milliseconds; between smaller ones accordingly less.
  *
  * @since 0.1.0
  * @category models

@@ -12,6 +12,7 @@ import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as log from "../telemetry/log.js"
 import * as purgeTree from "./purgeTree.js"
+import * as timedPages from "./timedPages.js"
 
 /** What becomes of operations that fail: a single run fails with them, one that goes on until its scope closes waits and passes over. */
 interface Policy<E> {
@@ -33,21 +34,24 @@ const defaultBatchSize = 500
 
 const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
-const rest = ({ options }: Run<unknown>): Effect.Effect<void> => Effect.sleep(options.pause ?? "100 millis")
+/** Rests behind a page: as long behind many small ones as behind one that is full. */
+const rest = ({ options: { pause = "100 millis" } }: Run<unknown>, { last, most }: timedPages.TimedPages) =>
+  Effect.sleep((Duration.toMillis(pause) * last) / most)
 
 /** Marks where the ledger ends now, and removes what was before a mark that is old enough. */
 const pruneProcessed = <E>(run: Run<E>, age: Duration.Duration): Effect.Effect<void, E> =>
   Effect.gen(function* () {
     const { options, policy, removed, store } = run
-    const limit = options.batchSize ?? defaultBatchSize
+    const pages = timedPages.make(options.batchSize ?? defaultBatchSize)
     yield* policy.attempt(store.ledger.mark)
     const before = (yield* seconds) - Duration.toSeconds(age)
     let after: number | undefined
     do {
-      const page = yield* policy.attempt(store.ledger.prune(before, { after, limit }))
+      const prune = timedPages.run(pages, (limit) => store.ledger.prune(before, { after, limit }))
+      const page = yield* policy.attempt(prune)
       removed.processed += page.removed
       after = Option.getOrUndefined(page.next)
-      if (after !== undefined) yield* rest(run)
+      if (after !== undefined) yield* rest(run, pages)
     } while (after !== undefined)
   })
 
@@ -58,13 +62,15 @@ const purgeFinished = <E>(run: Run<E>, age: Duration.Duration): Effect.Effect<vo
     const before = (yield* seconds) - Duration.toSeconds(age)
     const { batchSize = defaultBatchSize, definitionId, failed } = options
     const status = purgeTree.purgeable(failed)
-    const query = { definitionId, status, rootsOnly: true, limit: batchSize }
+    const query = { definitionId, status, rootsOnly: true }
+    const pages = timedPages.make(batchSize)
     let cursor: string | undefined
     do {
-      const page = yield* policy.attempt(store.listExecutions({ ...query, cursor }))
+      const list = timedPages.run(pages, (limit) => store.listExecutions({ ...query, limit, cursor }))
+      const page = yield* policy.attempt(list)
       for (const root of page.items) yield* policy.attemptOne(purgeWhereOld(run, root, status, before))
       cursor = Option.getOrUndefined(page.nextCursor)
-      if (cursor !== undefined) yield* rest(run)
+      if (cursor !== undefined) yield* rest(run, pages)
     } while (cursor !== undefined)
   })
 

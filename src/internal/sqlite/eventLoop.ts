@@ -1,10 +1,8 @@
 import * as Effect from "effect/Effect"
+import { onNextTurn } from "../util/nextTurn.js"
 
 // How long timers, sockets and signals of the process may wait for a busy database.
 const patience = 20
-
-const schedule: (task: () => void) => unknown =
-  typeof globalThis.setImmediate === "function" ? globalThis.setImmediate : (task) => setTimeout(task, 0)
 
 /**
  * - `wait`: waits for a turn of the event loop where it has had none for a while, and otherwise not at all.
@@ -39,7 +37,7 @@ export const make = (): Turn => {
     waiting = []
     count++
     since = performance.now()
-    schedule(turned)
+    onNextTurn(turned)
     return true
   }
 

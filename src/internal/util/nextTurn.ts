@@ -1,0 +1,3 @@
+/** Runs a task in the next turn of the event loop, when timers, sockets and signals have had theirs. */
+export const onNextTurn: (task: () => void) => unknown =
+  typeof globalThis.setImmediate === "function" ? globalThis.setImmediate : (task) => setTimeout(task, 0)

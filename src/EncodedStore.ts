@@ -151,8 +151,8 @@ export interface EncodedDeadLetter {
 }
 
 /**
- * Counts of rows. `event` is the text of the outbox's first event, `earliest` the time of the first timer, `diedAt` that of the first dead
- * letter; null where there is none.
+ * Counts of rows. `event` is the text of the outbox's first event, `earliest` the time of the first timer, `dueAt` that of the first delayed
+ * event, `diedAt` that of the first dead letter; null where there is none. `corrupt` counts the delayed events without a time.
  *
  * @since 0.1.0
  * @category encoded
@@ -166,8 +166,55 @@ export interface EncodedStats {
     readonly due: number
     readonly earliest: unknown
   }
+  readonly delayed: { readonly count: number; readonly corrupt: number; readonly dueAt: unknown }
   readonly deadLetters: { readonly count: number; readonly diedAt: unknown }
 }
+
+/**
+ * The tables that a check of all rows reads, without their prefix: those of the format that is shared with harel, and those beside them. A backend
+ * that keeps something elsewhere has no rows of that table.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type StoredTable =
+  | "executions"
+  | "outbox"
+  | "processed_events"
+  | "timers"
+  | "spawns"
+  | "trace"
+  | "definitions"
+  | "holdfast_meta"
+  | "holdfast_listing"
+  | "holdfast_marks"
+  | "holdfast_delayed"
+  | "holdfast_members"
+  | "holdfast_leases"
+  | "holdfast_outbox_failures"
+  | "holdfast_spawn_failures"
+  | "holdfast_timer_failures"
+  | "holdfast_dead_letters"
+
+/**
+ * A row as a check reads it, by the names of its columns: integers from 2^53 on as their digits, infinite numbers and bytes as texts. `problem`
+ * is what the backend itself finds wrong with it: a column that holds something of another type, or what does not agree with other rows.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface StoredRow {
+  readonly columns: { readonly [column: string]: unknown }
+  readonly problem: string | undefined
+}
+
+/**
+ * Where a page of a check begins, as a backend gave it with the page before.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type Position = ReadonlyArray<string | number>
 
 /**
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on texts in stored form. What comes out of a
@@ -255,6 +302,12 @@ export interface Encoded {
   ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>
   readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
   readonly stats: (now: number) => Effect.Effect<EncodedStats, StoreError>
+  /** A page of a table, behind a position or from its beginning: at most `limit` rows; `next` is where the following one begins. */
+  readonly verify: (
+    table: StoredTable,
+    after: Position | undefined,
+    limit: number
+  ) => Effect.Effect<{ readonly rows: ReadonlyArray<StoredRow>; readonly next: Position | undefined }, StoreError>
   readonly appendTrace: (executionId: string, entry: string) => Effect.Effect<void, StoreError>
   readonly readTrace: (
     executionId: string

@@ -164,7 +164,8 @@ export interface Backlog {
 }
 
 /**
- * How much work there is. `due` counts the timers whose time has come; `oldest` of the dead letters is when the first of them was given up.
+ * How much work there is. `due` counts the timers whose time has come, `corrupt` the delayed events that have no time and so are never due;
+ * `oldest` of the delayed events is when the first of them is due, that of the dead letters when the first was given up.
  *
  * @since 0.1.0
  * @category models
@@ -173,7 +174,32 @@ export interface Stats {
   readonly outbox: Backlog
   readonly spawns: Backlog
   readonly timers: Backlog & { readonly due: number }
+  readonly delayed: { readonly count: number; readonly corrupt: number; readonly oldest: Option.Option<number> }
   readonly deadLetters: { readonly count: number; readonly oldest: Option.Option<number> }
+}
+
+/**
+ * Which page of a check of all rows: behind the one that gave the cursor, at most `limit` rows, 1 to 1,000, by default 100.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface VerifyQuery {
+  readonly cursor?: string | undefined
+  readonly limit?: number | undefined
+}
+
+/**
+ * A page of a check of all rows: how many were read, and which of them are corrupt. `nextCursor` is the `cursor` of the next page, none at the
+ * end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface VerifyPage {
+  readonly rows: number
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<string>
 }
 
 /**
@@ -402,6 +428,12 @@ export interface ExecutionStore {
   /** How much work there is, counted. */
   readonly stats: Effect.Effect<Stats, StoreError>
 
+  /**
+   * Reads a page of all that is stored, table by table, and reports every row that does not decode, also those that no other operation would
+   * meet: what another program, or a damaged file, left in a column. It changes nothing, and may run beside all others.
+   */
+  readonly verify: (query?: VerifyQuery) => Effect.Effect<VerifyPage, StoreError>
+
   /** Appends a step to the trace of an execution, which need not exist, outside of any commit. */
   readonly appendTrace: (executionId: string, step: TraceStep) => Effect.Effect<void, StoreError>
 
@@ -520,4 +552,28 @@ export const streamExecutions = (query: ListQuery = {}): Stream.Stream<Execution
       const next = Option.map(page.nextCursor, (cursor) => ({ ...query, cursor }))
       return [Chunk.fromIterable(page.items), next]
     })
+  )
+
+/**
+ * Every row of a store that does not decode, read page after page by {@link ExecutionStore.verify}. `limit` is the size of a page.
+ *
+ * @example
+ * import * as Effect from "effect/Effect"
+ * import * as Stream from "effect/Stream"
+ * import { streamCorrupt } from "holdfast/ExecutionStore"
+ *
+ * const report = Stream.runForEach(streamCorrupt(), (row) => Effect.logError(row.message))
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const streamCorrupt = (query: VerifyQuery = {}): Stream.Stream<StoreCorrupt, StoreError, ExecutionStore> =>
+  Stream.paginateChunkEffect(query, (query) =>
+    Effect.map(
+      Effect.flatMap(ExecutionStore, (store) => store.verify(query)),
+      ({ corrupt, nextCursor }) => [
+        Chunk.fromIterable(corrupt),
+        Option.map(nextCursor, (cursor) => ({ ...query, cursor }))
+      ]
+    )
   )

@@ -38,6 +38,7 @@ import { texts } from "./contract/texts.js"
 import { timers } from "./contract/timers.js"
 import { times } from "./contract/times.js"
 import { trace } from "./contract/trace.js"
+import { verify, verifyAnything } from "./contract/verify.js"
 import * as Subject from "./Subject.js"
 
 /**
@@ -76,6 +77,8 @@ export const topics = {
   corruption,
   brokenTimers,
   numbers,
+  verify,
+  verifyAnything,
   leases,
   concurrency,
   histories

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as FastCheck from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type { StoredTable } from "../EncodedStore.js"
 import type { ExecutionStore, Options as Limits } from "../ExecutionStore.js"
 
 /**
@@ -16,23 +17,7 @@ import type { ExecutionStore, Options as Limits } from "../ExecutionStore.js"
  * @since 0.1.0
  * @category models
  */
-export type Table = SharedTable | CompanionTable
-
-/**
- * The tables of the format that is shared with harel.
- *
- * @since 0.1.0
- * @category models
- */
-export type SharedTable = "executions" | "outbox" | "processed_events" | "timers" | "spawns" | "trace" | "definitions"
-
-/**
- * The tables beside them, which a store has that keeps everything in tables.
- *
- * @since 0.1.0
- * @category models
- */
-export type CompanionTable = "holdfast_delayed" | "holdfast_dead_letters"
+export type Table = StoredTable
 
 /**
  * A row, by the names of its columns, as another program could have written it.

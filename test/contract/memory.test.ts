@@ -8,6 +8,6 @@ ContractSuite.suite("MemoryStore", MemoryStore.layer, { layerWith: MemoryStore.l
 
 describe("MemoryStore with rows of others", () => {
   const subject = Subject.make(memoryRows.layer, { raw: memoryRows.raw })
-  const { corruption, deadLetters, failures, foreign, ledger, purge, stats } = ContractSuite.topics
-  for (const topic of [foreign, corruption, ledger, purge, failures, deadLetters, stats]) topic(subject)
+  const { corruption, deadLetters, failures, foreign, ledger, purge, stats, verify } = ContractSuite.topics
+  for (const topic of [foreign, corruption, ledger, purge, failures, deadLetters, stats, verify]) topic(subject)
 })

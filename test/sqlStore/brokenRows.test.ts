@@ -1,15 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import * as Commit from "holdfast/Commit"
 import type { Burial } from "holdfast/DeadLetter"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
+import { ExecutionStore, streamCorrupt } from "holdfast/ExecutionStore"
 import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreRejected } from "holdfast/StoreError"
 import * as Drivers from "../support/drivers.js"
 
 const call = { operation: "test" }
+
+/** Where a check of the listing's table begins. */
+const listingCursor = Encoding.encodeBase64Url(JSON.stringify({ table: "holdfast_listing" }))
 const why: Burial = { reason: "corrupt", attempts: 0, error: "no text" }
 const failure = { attempts: 1, error: "no answer", retryAt: 5 }
 
@@ -210,6 +217,82 @@ for (const [name, driver] of Drivers.all) {
             ["b", null]
           )
         })
+    )
+
+    it.scoped("names every row in which bytes stand for a text, whatever its key", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
+        yield* run(
+          database,
+          "INSERT INTO harel_outbox VALUES (1, X'FF', '{}')",
+          "INSERT INTO harel_processed_events VALUES ('a', X'00')",
+          "INSERT INTO harel_definitions VALUES (X'41', 1, '', '', NULL)",
+          "INSERT INTO harel_holdfast_meta VALUES ('k', X'00')",
+          "INSERT INTO harel_holdfast_listing VALUES (X'41', 'order', NULL, NULL, 1)",
+          "INSERT INTO harel_holdfast_marks VALUES (X'41', 'e', 1), (X'42', 'e', 1), ('a', X'43', 1)",
+          "INSERT INTO harel_holdfast_members VALUES ('p', X'41', 'b', 1, 1)"
+        )
+        for (const limit of [1, 2, 3, 100]) {
+          const found = Chunk.toReadonlyArray(
+            yield* Stream.runCollect(streamCorrupt({ limit })).pipe(Effect.provideService(ExecutionStore, store))
+          )
+          assert.deepStrictEqual(
+            found.map(({ key, problem, table }) => `${table} ${key}: ${problem}`),
+            [
+              "outbox 1: target_id: expected a text, found a blob",
+              "processed_events a X'00': event_id: expected a text, found a blob",
+              "definitions X'41' 1: definition_id: expected a text, found a blob",
+              "holdfast_meta k: value: expected a text, found a blob",
+              "holdfast_listing X'41': id: expected a text, found a blob",
+              "holdfast_marks a X'43': event_id: expected a text, found a blob",
+              "holdfast_marks X'41' e: execution_id: expected a text, found a blob",
+              "holdfast_marks X'42' e: execution_id: expected a text, found a blob",
+              "holdfast_members p X'41': holder: expected a text, found a blob"
+            ]
+          )
+        }
+      })
+    )
+
+    it.scoped("names the rows of the listing that disagree with their executions, until it is made anew", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        for (const id of ["a", "b", "c", "d", "e"]) {
+          yield* store.save(Execution.make({ id, definitionId: "order", parentId: id === "a" ? null : "a" }))
+        }
+        const broken = Effect.map(store.verify({ cursor: listingCursor }), ({ corrupt }) =>
+          corrupt.map(({ key, problem }) => `${key} ${problem}`)
+        )
+        assert.deepStrictEqual(yield* broken, [])
+        const listing = "harel_holdfast_listing"
+        yield* run(
+          database,
+          `UPDATE ${listing} SET definition_id = 'other' WHERE id = 'a'`,
+          `UPDATE ${listing} SET status = 'garbage' WHERE id = 'b'`,
+          `UPDATE ${listing} SET parent_id = NULL WHERE id = 'c'`,
+          `UPDATE ${listing} SET root = 1 WHERE id = 'd'`,
+          `DELETE FROM ${listing} WHERE id = 'e'`,
+          `INSERT INTO ${listing} VALUES ('ghost', 'order', 'DONE', NULL, 1)`
+        )
+        assert.deepStrictEqual(yield* broken, [
+          "a definition_id: is not that of the execution",
+          "b status: is not that of the execution",
+          "c parent_id: is not that of the execution",
+          "d root: is not that of the execution",
+          "ghost id: there is no such execution"
+        ])
+        const [corrupt] = (yield* store.verify()).corrupt
+        assert.deepInclude(corrupt, { table: "executions", key: "e", problem: "holdfast_listing: has no row for it" })
+        // as the manual says
+        yield* run(database, `DELETE FROM ${listing}`, "DELETE FROM harel_holdfast_meta WHERE key = 'schema_version'")
+        yield* SqlDriver.make(database)
+        assert.deepStrictEqual(yield* broken, [])
+        assert.deepStrictEqual((yield* store.verify()).corrupt, [])
+        assert.lengthOf((yield* store.listExecutions({ rootsOnly: true })).items, 1)
+      })
     )
 
     it.scoped("does not say that a definition was refused where it is stored and cannot be read back", () =>

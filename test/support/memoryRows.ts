@@ -20,6 +20,16 @@ export const layer: Layer.Layer<ExecutionStore.ExecutionStore | MemoryTables> = 
   })
 )
 
+/** Adds rows until one has the seq, or one if it does not matter. Seqs are counted: those on the way were given and are gone. */
+const numbered = (rows: { readonly delete: (seq: number) => boolean }, seq: number, add: () => number): void => {
+  for (;;) {
+    const given = add()
+    if (Number.isNaN(seq) || given === seq) return
+    if (given > seq) throw new RangeError(`seq ${seq} was given before`)
+    rows.delete(given)
+  }
+}
+
 /** Puts a row into a table of the shared format; it has no others that take anything. */
 export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void, never, MemoryTables> =>
   Effect.map(MemoryTables, (tables) => {
@@ -34,12 +44,9 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
           version: row["version"]
         })
       case "outbox":
-        for (;;) {
-          const seq = addEmit(tables, { targetId: row["target_id"], event: row["event"] })
-          if (seq === number("seq")) return
-          // seqs are counted: those on the way were given and are gone
-          tables.outbox.delete(seq)
-        }
+        return numbered(tables.outbox, number("seq"), () =>
+          addEmit(tables, { targetId: row["target_id"], event: row["event"] })
+        )
       case "processed_events":
         return tables.ledger.add(text("execution_id"), text("event_id"))
       case "timers":
@@ -48,12 +55,14 @@ export const raw = (table: Subject.Table, row: Subject.Row): Effect.Effect<void,
           ? armTimer(tables, { executionId: text("execution_id"), path: text("path"), fireAt: number("fire_at") })
           : undefined
       case "spawns":
-        return void addSpawn(tables, {
-          parentId: row["parent_id"],
-          childId: row["child_id"],
-          rootPath: row["root_path"],
-          context: row["context"]
-        })
+        return numbered(tables.spawns, number("seq"), () =>
+          addSpawn(tables, {
+            parentId: row["parent_id"],
+            childId: row["child_id"],
+            rootPath: row["root_path"],
+            context: row["context"]
+          })
+        )
       case "trace": {
         const rows = tables.traces.rows.get(text("execution_id")) ?? []
         tables.traces.rows.set(text("execution_id"), [...rows, { index: number("idx"), entry: row["entry"] }])

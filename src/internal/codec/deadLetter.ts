@@ -70,6 +70,24 @@ const deadLetter = (row: EncodedDeadLetter): DeadLetter => {
   }
 }
 
+/** Reads a dead letter from the columns of its table, where what is no text in a column of texts is one of its SQL literal; throws. */
+export const decodeColumns = (row: { readonly [column: string]: unknown }): DeadLetter =>
+  deadLetter({
+    id: row["id"],
+    kind: row["kind"],
+    seq: row["seq"],
+    executionId: row["execution_id"],
+    childId: row["child_id"],
+    path: row["path"],
+    fireAt: row["fire_at"],
+    body: row["body"],
+    broken: true,
+    reason: row["reason"],
+    attempts: row["attempts"],
+    error: row["error"],
+    diedAt: row["died_at"]
+  })
+
 /** Reads a row of the dead letters. */
 export const decode = (row: EncodedDeadLetter): Either.Either<DeadLetter, StoreCorrupt> =>
   rows.decode({ operation: "listDeadLetters", table: "holdfast_dead_letters", key: String(row.id) }, () =>

@@ -134,7 +134,7 @@ const list = ({ deadLetters }: Tables, query: Parameters<Encoded["listDeadLetter
   return Array.from(Iterable.take(Iterable.filter(deadLetters.after(after), matches), limit))
 }
 
-const stats = ({ deadLetters, failures, outbox, spawns, timers }: Tables, now: number): EncodedStats => ({
+const stats = ({ deadLetters, delayed, failures, outbox, spawns, timers }: Tables, now: number): EncodedStats => ({
   outbox: { count: outbox.size, failing: failures.count("Outbox"), event: outbox.first()?.event ?? null },
   spawns: { count: spawns.size, failing: failures.count("Spawn") },
   timers: {
@@ -143,6 +143,7 @@ const stats = ({ deadLetters, failures, outbox, spawns, timers }: Tables, now: n
     due: Iterable.size(Iterable.takeWhile(timers.due.from(), (timer) => timer.fireAt <= now)),
     earliest: timers.due.first()?.fireAt ?? null
   },
+  delayed: { count: delayed.size, corrupt: 0, dueAt: delayed.next() ?? null },
   deadLetters: { count: deadLetters.size, diedAt: deadLetters.first()?.diedAt ?? null }
 })
 

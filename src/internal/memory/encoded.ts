@@ -10,6 +10,7 @@ import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
 import type { Tables } from "./tables.js"
 import * as timers from "./timers.js"
+import * as verify from "./verify.js"
 
 /**
  * The semantics of a store on plain tables. Each operation is one synchronous block, hence atomic: no other fiber runs in the middle.
@@ -25,6 +26,7 @@ export const make = (tables: Tables, traceMax: number): Encoded => ({
   ...spawns.make(tables),
   ...timers.make(tables),
   ...deadLetters.make(tables),
+  ...verify.make(tables),
   ...leases.make(tables),
   ...executions.makeTrace(tables, traceMax),
   ...definitions.make(tables)

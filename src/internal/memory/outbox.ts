@@ -29,6 +29,10 @@ export class Delayed {
     this.rows.set({ ...emit, seq: ++this.lastSeq })
   }
 
+  get size(): number {
+    return this.rows.size
+  }
+
   next(): number | undefined {
     return this.rows.first()?.dueAt
   }

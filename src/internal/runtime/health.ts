@@ -120,6 +120,7 @@ const look = (options: Options, counted: counts.Counted, ended: string | undefin
       ...stalledOf(options, parts, now),
       ...Object.entries(outages).flatMap(([name, outage]) => waits(name, outage, now)),
       ...storeProblems(counted),
+      ...Option.toArray(Option.filterMap(Option.flatten(Either.getRight(counted)), timeless)),
       ...Option.toArray(writes).map(
         ({ message, since }) => `store: has refused writes for ${age(now - since)}: ${message}`
       )
@@ -155,6 +156,14 @@ const storeProblems = (counted: counts.Counted): ReadonlyArray<string> =>
       onSome: () => []
     })
   })
+
+/** Delayed events that another program, or a damaged file, has left without a time: they are never due. */
+const timeless = ({ delayed: { corrupt } }: Stats): Option.Option<string> =>
+  corrupt === 0
+    ? Option.none()
+    : Option.some(
+        `store: delayed events without a time, which are never due: ${corrupt}; ExecutionStore.verify names them`
+      )
 
 type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
 

@@ -8,7 +8,7 @@ const status = (row: string): string =>
   `CASE WHEN json_valid(${row}.data) THEN COALESCE(json_extract(${row}.data, '$.status'), 'PENDING') END`
 
 /** What the listing's columns beside the id hold of a row of the executions. */
-const listed = (row: string) => ({
+export const listed = (row: string) => ({
   definitionId: `${row}.definition_id`,
   status: status(row),
   parentId: part(row, "parent_id"),

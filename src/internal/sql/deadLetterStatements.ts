@@ -154,7 +154,7 @@ export const makeDeadLetterSql = (p: string) => ({
       AND ${once(p)}`
 })
 
-/** How much work there is. */
+/** How much work there is. What is no number is greater than any number: a delayed event with such a time is never due. */
 export const makeStatsSql = (p: string): string => {
   const count = (table: string): string => `(SELECT COUNT(*) FROM ${p}${table})`
   return lines`
@@ -167,6 +167,9 @@ export const makeStatsSql = (p: string): string => {
       ${count("holdfast_timer_failures")},
       (SELECT COUNT(*) FROM ${p}timers WHERE fire_at > -9e999 AND fire_at <= ?),
       (SELECT fire_at FROM ${p}timers WHERE fire_at > -9e999 AND fire_at < 9e999 ORDER BY fire_at LIMIT 1),
+      ${count("holdfast_delayed")},
+      (SELECT COUNT(*) FROM ${p}holdfast_delayed WHERE due_at >= 9e999),
+      (SELECT due_at FROM ${p}holdfast_delayed WHERE due_at > -9e999 AND due_at < 9e999 ORDER BY due_at LIMIT 1),
       ${count("holdfast_dead_letters")},
       (SELECT died_at FROM ${p}holdfast_dead_letters ORDER BY id LIMIT 1)`
 }

@@ -8,6 +8,7 @@ import { makeListingSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
 import { exact, lastNumber } from "./parts.js"
 import { makeTimerSql } from "./timerStatements.js"
+import { makeVerifySql } from "./verifyStatements.js"
 
 /** What keeps a write that has no guard of its own from being applied twice: it leaves a key behind, with what it did. */
 const makeOnceSql = (p: string) => ({
@@ -39,8 +40,7 @@ export const makeSql = (p: string) => ({
     SELECT name, ${exact("seq")}
     FROM sqlite_sequence
     WHERE seq >= ${lastNumber}
-      AND name IN ('${p}outbox', '${p}spawns', '${p}holdfast_delayed', '${p}holdfast_dead_letters')
-    ORDER BY name`,
+      AND name IN ('${p}outbox', '${p}spawns', '${p}holdfast_delayed', '${p}holdfast_dead_letters')`,
   schemaVersion: lines`
     SELECT value
     FROM ${p}holdfast_meta
@@ -57,6 +57,7 @@ export const makeSql = (p: string) => ({
   timers: makeTimerSql(p),
   deadLetters: makeDeadLetterSql(p),
   stats: makeStatsSql(p),
+  verify: makeVerifySql(p),
   leases: makeLeaseSql(p),
   definitions: makeDefinitionSql(p)
 })

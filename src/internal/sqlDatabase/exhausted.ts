@@ -8,14 +8,16 @@ import type { Failure, Row } from "./database.js"
 const isMismatch = (error: Failure): boolean =>
   error._tag === "StoreRejected" && error.detail.includes("datatype mismatch")
 
-const explain = ({ executionId, operation }: Call, [table, seq]: Row, { cause }: Failure): StoreRejected =>
-  new StoreRejected({
+const explain = ({ executionId, operation }: Call, tables: ReadonlyArray<Row>, { cause }: Failure): StoreRejected => {
+  const named = tables.map(([table, seq]) => `${String(table)} (up to ${String(seq)})`).join(", ")
+  return new StoreRejected({
     operation,
     executionId,
     reason: "exhausted",
-    detail: `the table ${String(table)} has no numbers left: a row of another program has taken number ${String(seq)}. Delete such rows, and set the table's seq in sqlite_sequence to the greatest number that is left`,
+    detail: `no numbers are left in ${named}: a row of another program has taken them up. Delete such rows, and set the table's seq in sqlite_sequence to the greatest number that is left`,
     cause
   })
+}
 
 /** A driver that says so where a table has run out of numbers. */
 export const explained = (driver: SqlDriver, sql: Sql): SqlDriver => ({
@@ -25,8 +27,8 @@ export const explained = (driver: SqlDriver, sql: Sql): SqlDriver => ({
       driver.transaction(call, statements),
       (error): Effect.Effect<ReadonlyArray<StatementResult>, Failure> =>
         isMismatch(error)
-          ? Effect.flatMap(driver.query(call, { sql: sql.exhausted, params: [] }), ([row]) =>
-              Effect.fail(row === undefined ? error : explain(call, row, error))
+          ? Effect.flatMap(driver.query(call, { sql: sql.exhausted, params: [] }), (tables) =>
+              Effect.fail(tables.length === 0 ? error : explain(call, tables, error))
             )
           : Effect.fail(error)
     )

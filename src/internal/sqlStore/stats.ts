@@ -10,11 +10,12 @@ export const make = (database: Database): Pick<Encoded, "stats"> => ({
     Effect.map(pages.first(database, { operation: "stats" }, database.sql.stats, now), (row) => {
       const columns = Option.getOrElse(row, (): Row => [])
       const [events, failingEvents, event, spawns, failingSpawns, ...others] = columns
-      const [timers, failingTimers, due, earliest, dead, diedAt] = others
+      const [timers, failingTimers, due, earliest, delayed, timeless, dueAt, dead, diedAt] = others
       return {
         outbox: { count: Number(events), failing: Number(failingEvents), event },
         spawns: { count: Number(spawns), failing: Number(failingSpawns) },
         timers: { count: Number(timers), failing: Number(failingTimers), due: Number(due), earliest },
+        delayed: { count: Number(delayed), corrupt: Number(timeless), dueAt },
         deadLetters: { count: Number(dead), diedAt }
       }
     })

@@ -20,6 +20,7 @@ import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
 import * as stats from "./stats.js"
 import * as timers from "./timers.js"
+import * as verify from "./verify.js"
 
 const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
@@ -32,6 +33,7 @@ const makeEncoded = (database: databases.Database, traceMax: number): Encoded =>
   ...timers.make(database),
   ...deadLetters.make(database),
   ...stats.make(database),
+  ...verify.make(database),
   ...leases.make(database),
   ...executions.makeTrace(database, traceMax),
   ...definitions.make(database)

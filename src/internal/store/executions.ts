@@ -15,20 +15,23 @@ import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
 import { type Backend, checkIds, checkWhole, defaultPage, maxPage, quiet } from "./backend.js"
 
+/** Reads the row of an execution; throws. */
+export const executionOf = (id: string, row: EncodedExecution): Execution => {
+  const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
+  if (execution.id !== id) throw new reader.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
+  // A commit of it could never succeed: the swap compares the column.
+  if (execution.version !== row.version) {
+    throw new reader.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
+  }
+  return execution
+}
+
 const decodeExecution = (
   operation: string,
   id: string,
   row: EncodedExecution
 ): Either.Either<Execution, StoreCorrupt> =>
-  rows.decode({ operation, table: "executions", key: id }, () => {
-    const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
-    if (execution.id !== id) throw new reader.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
-    // A commit of it could never succeed: the swap compares the column.
-    if (execution.version !== row.version) {
-      throw new reader.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
-    }
-    return execution
-  })
+  rows.decode({ operation, table: "executions", key: id }, () => executionOf(id, row))
 
 /** Throws for an id that other programs may store and that no operation takes but purging. */
 const demandId = ({ checks }: Backend, { id, version }: EncodedSummary): void => {

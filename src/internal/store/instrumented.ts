@@ -110,6 +110,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     publishDefinition: measured("publishDefinition", store.publishDefinition),
     loadDefinition: measured("loadDefinition", store.loadDefinition),
     stats: operation("stats")(store.stats),
+    verify: measured("verify", store.verify),
     delayed: {
       release: measured("releaseDelayed", store.delayed.release),
       next: operation("nextDelayed")(store.delayed.next)

@@ -20,13 +20,14 @@ const time = (u: unknown): Option.Option<number> => (typeof u === "number" ? Opt
 /** How much work there is. */
 export const make = ({ encoded }: Backend): ExecutionStore["stats"] =>
   Effect.gen(function* () {
-    const { deadLetters, outbox, spawns, timers } = yield* encoded.stats(yield* seconds)
+    const { deadLetters, delayed, outbox, spawns, timers } = yield* encoded.stats(yield* seconds)
     const { event, ...events } = outbox
     const { earliest, ...armed } = timers
     return {
       outbox: { ...events, oldest: oldestEmit(event) },
       spawns: { ...spawns, oldest: Option.none() },
       timers: { ...armed, oldest: time(earliest) },
+      delayed: { count: delayed.count, corrupt: delayed.corrupt, oldest: time(delayed.dueAt) },
       deadLetters: { count: deadLetters.count, oldest: time(deadLetters.diedAt) }
     }
   })

@@ -13,6 +13,7 @@ import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
 import * as stats from "./stats.js"
 import * as timers from "./timers.js"
+import * as verify from "./verify.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
   const listeners = makeListeners()
@@ -33,6 +34,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     deadLetters: deadLetters.make(backend),
     leases: leases.make(backend),
     stats: stats.make(backend),
+    ...verify.make(backend),
     listen: listen(listeners),
     exclusive: encoded.exclusive ?? false
   }

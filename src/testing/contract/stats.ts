@@ -28,6 +28,7 @@ export const stats = ({ hasRaw, rawTest, test }: Subject): void => {
           outbox: nothing,
           spawns: nothing,
           timers: { ...nothing, due: 0 },
+          delayed: { count: 0, corrupt: 0, oldest: Option.none() },
           deadLetters: { count: 0, oldest: Option.none() }
         })
       }))
@@ -39,13 +40,14 @@ export const stats = ({ hasRaw, rawTest, test }: Subject): void => {
         const [first = 0] = yield* store.enqueue([emit("1")])
         yield* TestClock.adjust("5500 millis")
         yield* store.commit(order("a"), {
-          emits: [emit("2"), emit("3")],
+          emits: [emit("2"), emit("3"), { ...emit("4"), dueAt: 20 }, { ...emit("5"), dueAt: 18.5 }],
           spawns: [spawn("c"), spawn("d")],
           timers: [12.25, 15.5, 15.6, 1e9].map((time) => scheduleTimer(`p${time}`, time))
         })
         const before = yield* store.stats
         expect(before.outbox).toEqual({ count: 3, failing: 0, oldest: Option.some(10) })
         expect(before.spawns).toMatchObject({ count: 2, failing: 0 })
+        expect(before.delayed).toEqual({ count: 2, corrupt: 0, oldest: Option.some(18.5) })
         expect(before.timers).toEqual({ count: 4, failing: 0, due: 2, oldest: Option.some(12.25) })
         yield* store.ackOutbox(first)
         yield* store.deleteTimer({ executionId: "a", path: "p12.25", fireAt: 12.25 })

@@ -1,0 +1,95 @@
+import * as Effect from "effect/Effect"
+import type { Encoded, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import { columns, type Type } from "../schema/columns.js"
+import type { Database, Failure, Row } from "../sqlDatabase/database.js"
+import * as pages from "../sqlDatabase/pages.js"
+
+const call = { operation: "verify" }
+
+const kinds: { readonly [type in Exclude<Type, "any">]: string } = {
+  text: "a text",
+  "text?": "a text",
+  integer: "an integer below 2^53",
+  "integer?": "an integer below 2^53",
+  real: "a finite number",
+  "real?": "a finite number",
+  time: "a number"
+}
+
+/** Whether a column holds what it should: numbers come as texts where they are too large or infinite. */
+const holds = (type: Type, stored: string, value: unknown): boolean => {
+  if (type === "any" || (type === "time" && stored === "real")) return true
+  if (type.endsWith("?") && stored === "null") return true
+  return type.startsWith(stored) && (stored === "text" || typeof value === "number")
+}
+
+/** What is wrong with the first column that does not hold what it should. */
+const mistyped = (table: StoredTable, types: ReadonlyArray<string>, values: Row): string | undefined => {
+  for (const [i, [column, type]] of Object.entries(columns[table].columns).entries()) {
+    const stored = types[i] ?? "null"
+    if (type === "any" || holds(type, stored, values[i])) continue
+    const found = type.startsWith(stored) ? String(values[i]) : stored === "null" ? "nothing" : `a ${stored}`
+    return `${column}: expected ${kinds[type]}, found ${found}`
+  }
+  return undefined
+}
+
+const decode = (table: StoredTable, row: Row): StoredRow => {
+  const [types, problem, ...values] = row.slice(columns[table].key.length)
+  const names = Object.keys(columns[table].columns)
+  return {
+    columns: Object.fromEntries(names.map((name, i) => [name, values[i]])),
+    problem: mistyped(table, String(types).split(" "), values) ?? (typeof problem === "string" ? problem : undefined)
+  }
+}
+
+const positionOf = (table: StoredTable, row: Row): Position =>
+  row.slice(0, columns[table].key.length).map((part) => (typeof part === "number" ? part : String(part)))
+
+interface Page {
+  readonly rows: ReadonlyArray<StoredRow>
+  readonly next: Position | undefined
+}
+
+/** The rows whose key can be bound, in its order. */
+const keyed = (database: Database, table: StoredTable, after: Position | undefined, limit: number) =>
+  Effect.gen(function* () {
+    const sql = database.sql.verify(table)
+    const statement = (row: Row | undefined, limit: number) => {
+      const position = row === undefined ? after : positionOf(table, row)
+      return position === undefined
+        ? { sql: sql.first, params: [limit] }
+        : { sql: sql.after, params: [...position, limit] }
+    }
+    const found = yield* pages.read(database, call, limit, { statement })
+    const last = found.at(-1)
+    const ends = last === undefined || found.length < limit
+    const next = ends ? (sql.others === undefined ? undefined : [0]) : positionOf(table, last)
+    return { rows: found.map((row) => decode(table, row)), next }
+  })
+
+/** The rows with another key, which are few if there are any: from one that so many come before. */
+const others = (database: Database, table: StoredTable, sql: string, begin: number, limit: number) =>
+  Effect.map(pages.rows(database, call, sql, limit, begin), (found) => ({
+    rows: found.map((row) => decode(table, row)),
+    next: found.length < limit ? undefined : [begin + limit]
+  }))
+
+/** A position is the key of the last row or, where keys are texts and this is a number, how many of the others come before. */
+const verify = (
+  database: Database,
+  table: StoredTable,
+  after: Position | undefined,
+  limit: number
+): Effect.Effect<Page, Failure> => {
+  const sql = database.sql.verify(table).others
+  const begin = after?.[0]
+  return sql !== undefined && typeof begin === "number"
+    ? others(database, table, sql, begin, limit)
+    : keyed(database, table, after, limit)
+}
+
+/** All rows of all tables, with what their columns hold. */
+export const make = (database: Database): Pick<Encoded, "verify"> => ({
+  verify: (table, after, limit) => verify(database, table, after, limit)
+})

@@ -1,0 +1,166 @@
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Encoding from "effect/Encoding"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { WorkItem } from "../../Commit.js"
+import type { Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
+import * as deadLetter from "../codec/deadLetter.js"
+import * as json from "../codec/json.js"
+import * as rows from "../codec/row.js"
+import { traceStep } from "../codec/traceStep.js"
+import * as validate from "../codec/validate.js"
+import { type Backend, checkWhole, defaultPage, maxPage, numberOf } from "./backend.js"
+import { executionOf } from "./executions.js"
+
+type Columns = StoredRow["columns"]
+
+/** How the rows of a table are checked: which columns name one, what must hold beside the types of its columns, and which work it is. */
+interface Check {
+  readonly name: ReadonlyArray<string>
+  readonly demand?: ((row: Columns, checks: validate.Checks) => unknown) | undefined
+  readonly work?: ((row: Columns) => WorkItem | undefined) | undefined
+}
+
+const operation = "verify"
+
+/** Rows are read from number 1 on. */
+const demandAboveZero = (number: unknown, column: string): void =>
+  validate.demand(
+    column,
+    typeof number === "number" && number <= 0 ? "is not above 0, from where rows are read" : undefined
+  )
+
+const numberedWork =
+  (_tag: "Outbox" | "Spawn") =>
+  ({ seq }: Columns): WorkItem | undefined => {
+    const number = numberOf(seq)
+    return number === undefined || number < 0 ? undefined : { _tag, seq: number }
+  }
+
+const timerWork = ({ execution_id: executionId, fire_at: fireAt, path }: Columns): WorkItem => ({
+  _tag: "Timer",
+  executionId: String(executionId),
+  path: String(path),
+  fireAt: typeof fireAt === "number" ? fireAt : 0
+})
+
+const demandEvent = ({ event, seq, target_id: targetId }: Columns): unknown =>
+  rows.outboxEntry({ seq, targetId, event })
+
+/** In the order in which they are read. */
+const checks: { readonly [table in StoredTable]: Check } = {
+  executions: {
+    name: ["id"],
+    demand: ({ data, id, version }, checks) => {
+      validate.demand("id", checks.id(id))
+      return executionOf(String(id), { data, version })
+    }
+  },
+  outbox: {
+    name: ["seq"],
+    demand: (row) => {
+      demandAboveZero(row["seq"], "seq")
+      return demandEvent(row)
+    },
+    work: numberedWork("Outbox")
+  },
+  processed_events: { name: ["execution_id", "event_id"] },
+  timers: { name: ["execution_id", "path"], work: timerWork },
+  spawns: {
+    name: ["seq"],
+    demand: ({ child_id: childId, context, parent_id: parentId, root_path: rootPath, seq }) => {
+      demandAboveZero(seq, "seq")
+      return rows.spawnEntry({ seq, parentId, childId, rootPath, context })
+    },
+    work: numberedWork("Spawn")
+  },
+  trace: {
+    name: ["execution_id", "idx"],
+    demand: ({ entry }) => traceStep.decode(json.parsePython(rows.text(entry, "entry")), "entry")
+  },
+  definitions: { name: ["definition_id", "version"] },
+  holdfast_meta: { name: ["key"] },
+  holdfast_listing: { name: ["id"] },
+  holdfast_marks: { name: ["execution_id", "event_id"] },
+  holdfast_delayed: { name: ["seq"], demand: demandEvent },
+  holdfast_members: { name: ["pool", "holder"] },
+  holdfast_leases: { name: ["pool", "name"] },
+  holdfast_outbox_failures: { name: ["seq"] },
+  holdfast_spawn_failures: { name: ["seq"] },
+  holdfast_timer_failures: { name: ["execution_id", "path"] },
+  holdfast_dead_letters: {
+    name: ["id"],
+    demand: (row) => {
+      demandAboveZero(row["id"], "id")
+      return deadLetter.decodeColumns(row)
+    }
+  }
+}
+
+const isTable = (name: string): name is StoredTable => Object.hasOwn(checks, name)
+const tables = Object.keys(checks).filter(isTable)
+
+const corruptOf = (
+  backend: Backend,
+  table: StoredTable,
+  { columns, problem }: StoredRow
+): Option.Option<StoreCorrupt> => {
+  const { demand, name, work } = checks[table]
+  const place = {
+    operation,
+    table,
+    key: name.map((column) => String(columns[column])).join(" "),
+    work: work?.(columns)
+  }
+  if (problem !== undefined) return Option.some(new StoreCorrupt({ ...place, problem }))
+  return Either.getLeft(rows.decode(place, () => demand?.(columns, backend.checks)))
+}
+
+/** Where a page begins: in which table, and behind which of its rows. */
+const Cursor = Schema.parseJson(
+  Schema.Struct({
+    table: Schema.String.pipe(Schema.filter(isTable)),
+    after: Schema.optional(Schema.Array(Schema.Union(Schema.String, Schema.Number)))
+  })
+)
+
+interface Start {
+  readonly table: StoredTable
+  readonly after: Position | undefined
+}
+
+const encodeCursor = (start: Start): string => Encoding.encodeBase64Url(JSON.stringify(start))
+
+const decodeCursor = (cursor: string | undefined): Either.Either<Start, StoreRejected> => {
+  if (cursor === undefined) return Either.right({ table: "executions", after: undefined })
+  return Encoding.decodeBase64UrlString(cursor).pipe(
+    Either.flatMap(Schema.decodeUnknownEither(Cursor)),
+    Either.flatMap(({ after, table }) => (isTable(table) ? Either.right({ table, after }) : Either.left(undefined))),
+    Either.mapLeft(() => validate.rejected({ operation }, "cursor", "is not a cursor that a page gave"))
+  )
+}
+
+/** Where the page behind this one begins: in the same table, or in the next. */
+const behind = (table: StoredTable, next: Position | undefined): Option.Option<string> => {
+  if (next !== undefined) return Option.some(encodeCursor({ table, after: next }))
+  const following = tables[tables.indexOf(table) + 1]
+  return following === undefined ? Option.none() : Option.some(encodeCursor({ table: following, after: undefined }))
+}
+
+/** Checks every row of every table. */
+export const make = (backend: Backend): Pick<ExecutionStore, "verify"> => ({
+  verify: ({ cursor, limit = defaultPage } = {}) =>
+    Effect.gen(function* () {
+      yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
+      const { after, table } = yield* decodeCursor(cursor)
+      const page = yield* backend.encoded.verify(table, after, limit)
+      return {
+        rows: page.rows.length,
+        corrupt: page.rows.flatMap((row) => Option.toArray(corruptOf(backend, table, row))),
+        nextCursor: behind(table, page.next)
+      }
+    })
+})

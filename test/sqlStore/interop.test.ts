@@ -59,8 +59,10 @@ const stored = ({ extra, ...model }: { readonly [key: string]: unknown }): { [ke
   return Object.fromEntries(Object.entries(model).map(([key, value]) => [Str.camelToSnake(key), value]))
 }
 
-const storedExecution = (execution: Execution.Execution) => ({
+// harel keeps no result of an execution; one that is read without has none.
+const storedExecution = ({ result, ...execution }: Execution.Execution) => ({
   ...stored({ ...execution }),
+  ...(result === null ? undefined : { result }),
   deferred: execution.deferred.map((event) => stored({ ...event })),
   children: Object.fromEntries(Object.entries(execution.children).map(([id, child]) => [id, stored({ ...child })]))
 })

@@ -12,7 +12,8 @@ import * as ExecutionStore from "./ExecutionStore.js"
 import { storeOptions } from "./internal/codec/validate.js"
 import * as memoryEncoded from "./internal/memory/encoded.js"
 import { Tables } from "./internal/memory/tables.js"
-import { StoreRejected } from "./StoreError.js"
+import { invalidOption } from "./internal/util/invalidOption.js"
+import type { StoreRejected } from "./StoreError.js"
 
 /**
  * - `traceMax`: how many steps the trace of an execution keeps, by default 200; 0 keeps all.
@@ -39,9 +40,7 @@ export const make = (options: Options = {}): Effect.Effect<ExecutionStore.Execut
     const wrong = storeOptions(options)
     return wrong === undefined
       ? Effect.succeed(makeStore(options.traceMax ?? defaultTraceMax, options))
-      : Effect.fail(
-          new StoreRejected({ operation: "open", reason: "invalid-input", path: wrong.path, detail: wrong.problem })
-        )
+      : Effect.fail(invalidOption(wrong.path, wrong.problem))
   })
 
 const defaultTraceMax = 200

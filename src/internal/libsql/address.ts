@@ -1,6 +1,7 @@
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { StoreRejected } from "../../StoreError.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { invalidOption } from "../util/invalidOption.js"
 
 /** A database in this process: `filename` is none for one in memory. */
 export interface Local {
@@ -18,7 +19,7 @@ export interface Remote {
 export type Address = Local | Remote
 
 const refuse = (path: string, detail: string): Either.Either<never, StoreRejected> =>
-  Either.left(new StoreRejected({ operation: "open", reason: "invalid-input", path, detail }))
+  Either.left(invalidOption(path, detail))
 
 const decoded = (text: string): string | undefined => {
   try {

@@ -4,13 +4,14 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Options, Replica } from "../../LibsqlStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
-import { type StoreError, StoreRejected } from "../../StoreError.js"
+import type { StoreError } from "../../StoreError.js"
 import { wholeNumber } from "../codec/validate.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import * as tokens from "../hrana/token.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
 import * as duration from "../util/duration.js"
+import { invalidOption } from "../util/invalidOption.js"
 import * as address from "./address.js"
 import * as copies from "./copy.js"
 import * as driver from "./driver.js"
@@ -36,9 +37,6 @@ const failedToOpen = (failure: Failure): StoreError => toStoreError({ operation:
 type Opening = Effect.Effect<Database<LazyDriver>, StoreError, Scope.Scope>
 
 const noReplica: Replica = { status: Effect.succeed(Option.none()), sync: Effect.void }
-
-const refuse = (path: string, detail: string) =>
-  new StoreRejected({ operation: "open", reason: "invalid-input", path, detail })
 
 const localDatabase = ({ use }: local.Connection): driver.Database => {
   const read = makeRead()
@@ -75,7 +73,7 @@ const connect = (options: Options, { token: given, url }: address.Remote) =>
   Effect.gen(function* () {
     const concurrency = options.concurrency ?? 20
     const problem = wholeNumber(concurrency, 1, 1000)
-    if (problem !== undefined) return yield* refuse("concurrency", problem)
+    if (problem !== undefined) return yield* invalidOption("concurrency", problem)
     const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
     const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
     const token = tokens.make(options.authToken ?? given)
@@ -106,7 +104,7 @@ const openReplica = (
   open: (config: Config) => Client
 ): Opening =>
   Effect.gen(function* () {
-    if (filename === undefined) return yield* refuse("url", "a replica is a file: expected file: and a path")
+    if (filename === undefined) return yield* invalidOption("url", "a replica is a file: expected file: and a path")
     yield* checkFile(filename)
     const syncInterval = yield* duration.decode(options.syncInterval ?? "1 minute", "syncInterval")
     const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
@@ -125,8 +123,8 @@ const openAt = (options: Options, open: (config: Config) => Client): Opening =>
       return yield* at._tag === "Local" ? openLocal(options, at) : openRemote(options, at)
     }
     const primary = yield* address.parse(options.syncUrl, "syncUrl")
-    if (at._tag === "Remote") return yield* refuse("url", "a replica is a file: expected file: and a path")
-    if (primary._tag === "Local") return yield* refuse("syncUrl", "expected the URL of a server")
+    if (at._tag === "Remote") return yield* invalidOption("url", "a replica is a file: expected file: and a path")
+    if (primary._tag === "Local") return yield* invalidOption("syncUrl", "expected the URL of a server")
     return yield* openReplica(options, at, primary, open)
   })
 

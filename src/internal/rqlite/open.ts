@@ -1,16 +1,13 @@
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as RqliteClient from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
 import type { StoreOptions } from "../../RqliteStore.js"
-import { type StoreError, StoreRejected } from "../../StoreError.js"
+import type { StoreError } from "../../StoreError.js"
 import { wholeNumber } from "../codec/validate.js"
-
-const refuse = (path: string, detail: string) =>
-  Either.left(new StoreRejected({ operation: "open", reason: "invalid-input", path, detail }))
+import * as duration from "../util/duration.js"
+import { invalidOption } from "../util/invalidOption.js"
 
 const levels: ReadonlyArray<unknown> = ["linearizable", "strong", "weak", "none"]
 
@@ -18,11 +15,12 @@ const levels: ReadonlyArray<unknown> = ["linearizable", "strong", "weak", "none"
 export const decode = ({ connectRetries = 30, level = "linearizable", retryDelay = "1 second" }: StoreOptions) =>
   Either.gen(function* () {
     const problem = wholeNumber(connectRetries, 0, Number.MAX_SAFE_INTEGER)
-    if (problem !== undefined) return yield* refuse("connectRetries", problem)
-    if (!levels.includes(level)) return yield* refuse("level", `there is no level ${String(level)}`)
-    const delay = Option.filter(Duration.decodeUnknown(retryDelay), Duration.isFinite)
-    if (Option.isNone(delay)) return yield* refuse("retryDelay", `expected a duration, found ${String(retryDelay)}`)
-    return { level, schedule: Schedule.intersect(Schedule.spaced(delay.value), Schedule.recurs(connectRetries)) }
+    if (problem !== undefined) return yield* Either.left(invalidOption("connectRetries", problem))
+    if (!levels.includes(level)) {
+      return yield* Either.left(invalidOption("level", `there is no level ${String(level)}`))
+    }
+    const delay = yield* duration.decode(retryDelay, "retryDelay")
+    return { level, schedule: Schedule.intersect(Schedule.spaced(delay), Schedule.recurs(connectRetries)) }
   })
 
 /** What the cluster is: the level that sees every acknowledged write, and whether its SQLite cuts texts in JSON at U+0000. */

@@ -1,5 +1,6 @@
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -32,49 +33,29 @@ export const make = (
 ): Effect.Effect<Stream.Stream<CommitRecord>, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    let closed = false
-    const closing = new Set<() => void>()
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        closed = true
-        for (const close of closing) close()
-      })
-    )
+    const closed = yield* Effect.makeLatch()
+    yield* Effect.addFinalizer(() => closed.open)
 
     return Stream.unwrapScoped(
       Effect.gen(function* () {
-        const more = yield* Effect.makeLatch(closed)
-        let buffer: Array<CommitRecord> = []
-        const wake = () => void more.unsafeOpen()
-        yield* Effect.acquireRelease(
-          Effect.sync(() => closing.add(wake)),
-          () => Effect.sync(() => closing.delete(wake))
-        )
+        const buffer = yield* Mailbox.make<CommitRecord>({ capacity, strategy: "sliding" })
+        yield* Effect.forkScoped(Effect.zipRight(closed.await, buffer.end))
+        let missed = 0
         yield* store.listen((notice) => {
           const record = toRecord(notice)
           if (record === undefined) return
-          buffer.push({ ...record, missed: 0 })
-          // Many at a time: removing the first one of so many costs as much.
-          if (buffer.length >= 2 * capacity) buffer = youngest(buffer, capacity)
-          more.unsafeOpen()
+          if (Option.contains(buffer.unsafeSize(), capacity)) missed++
+          buffer.unsafeOffer({ ...record, missed: 0 })
         })
-        const take = Effect.suspend(() => {
-          const taken = youngest(buffer, capacity)
-          buffer = []
-          if (taken.length === 0 && closed) return Effect.fail(Option.none())
-          if (!closed) more.unsafeClose()
-          return Effect.succeed(Chunk.unsafeFromArray(taken))
+        // The first one says how many before it were forgotten.
+        const take = Effect.flatMap(buffer.takeAll, ([records]) => {
+          if (Chunk.isEmpty(records)) return Effect.fail(Option.none())
+          const [first, rest] = [Chunk.unsafeHead(records), Chunk.drop(records, 1)]
+          const taken = missed === 0 ? records : Chunk.prepend(rest, { ...first, missed })
+          missed = 0
+          return Effect.succeed(taken)
         })
-        return Stream.repeatEffectChunkOption(Effect.zipRight(more.await, take))
+        return Stream.repeatEffectChunkOption(take)
       })
     )
   })
-
-/** The youngest, the first of which says how many were forgotten. */
-const youngest = (records: Array<CommitRecord>, capacity: number): Array<CommitRecord> => {
-  const forgotten = Math.max(0, records.length - capacity)
-  const [first, ...rest] = records.slice(forgotten)
-  if (first === undefined || forgotten === 0) return records
-  const missed = records.slice(0, forgotten).reduce((sum, record) => sum + record.missed + 1, first.missed)
-  return [{ ...first, missed }, ...rest]
-}

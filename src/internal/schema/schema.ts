@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
-import { StoreRejected } from "../../StoreError.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { invalidOption } from "../util/invalidOption.js"
 import { lines } from "../util/lines.js"
 import { indexes } from "./indexes.js"
 import { tables } from "./tables.js"
@@ -14,13 +15,9 @@ const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
 export const checkPrefix = (prefix: string): Effect.Effect<string, StoreRejected> =>
   pattern.test(prefix)
     ? Effect.succeed(prefix)
-    : Effect.fail(
-        new StoreRejected({
-          operation: "open",
-          reason: "invalid-input",
-          path: "prefix",
-          detail: `expected at most 30 letters, digits and underscores, not beginning with a digit, found ${JSON.stringify(prefix)}`
-        })
+    : invalidOption(
+        "prefix",
+        `expected at most 30 letters, digits and underscores, not beginning with a digit, found ${JSON.stringify(prefix)}`
       )
 
 /**

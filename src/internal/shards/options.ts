@@ -2,9 +2,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../Ids.js"
 import type { Options } from "../../Shards.js"
-import { StoreRejected } from "../../StoreError.js"
+import type { StoreRejected } from "../../StoreError.js"
 import { leaseName, wholeNumber } from "../codec/validate.js"
 import * as duration from "../util/duration.js"
+import { invalidOption } from "../util/invalidOption.js"
 
 /** How lanes are shared: into `count` shards, whose leases have these `names` in this `pool`. */
 export interface Settings {
@@ -20,9 +21,7 @@ export interface Settings {
 const maxCount = 1024
 
 const refuse = (path: string, problem: string | undefined): Effect.Effect<void, StoreRejected> =>
-  problem === undefined
-    ? Effect.void
-    : new StoreRejected({ operation: "open", reason: "invalid-input", path, detail: problem })
+  problem === undefined ? Effect.void : invalidOption(path, problem)
 
 const serviceName = (name: unknown): string | undefined =>
   leaseName(name) ?? (typeof name === "string" && name.length > 200 ? "longer than 200 characters" : undefined)

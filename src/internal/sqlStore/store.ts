@@ -2,13 +2,14 @@ import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Options, SqlDriver } from "../../SqlDriver.js"
-import { type StoreError, StoreRejected } from "../../StoreError.js"
+import type { StoreError } from "../../StoreError.js"
 import { storeOptions } from "../codec/validate.js"
 import { checkPrefix } from "../schema/schema.js"
 import { makeSql } from "../sql/statements.js"
 import * as databases from "../sqlDatabase/database.js"
 import { make as makeStore } from "../store/store.js"
 import * as duration from "../util/duration.js"
+import { invalidOption } from "../util/invalidOption.js"
 import * as commit from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
@@ -45,10 +46,7 @@ export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<Ex
     const prefix = yield* checkPrefix(options.prefix ?? "harel_")
     const traceMax = options.traceMax ?? 200
     const wrong = storeOptions(options)
-    if (wrong !== undefined) {
-      const { path, problem: detail } = wrong
-      return yield* new StoreRejected({ operation: "open", reason: "invalid-input", path, detail })
-    }
+    if (wrong !== undefined) return yield* invalidOption(wrong.path, wrong.problem)
     const budget = yield* duration.decode(options.resolveTimeout ?? "30 seconds", "resolveTimeout")
     const database = databases.make(driver, makeSql(prefix), budget)
     yield* openSchema(database, prefix, options.createSchema ?? true)

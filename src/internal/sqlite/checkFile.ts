@@ -4,16 +4,13 @@ import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { StoreRejected } from "../../StoreError.js"
+import { invalidOption } from "../util/invalidOption.js"
 
 /** The name of a database that lives in memory, as long as its connection. */
 export const memory = ":memory:"
 
-const refused = (
-  reason: "invalid-input" | "open" | "read-only",
-  path: string,
-  detail: string,
-  cause?: unknown
-): StoreRejected => new StoreRejected({ operation: "open", reason, path, detail, cause })
+const refused = (reason: "open" | "read-only", path: string, detail: string, cause?: unknown): StoreRejected =>
+  new StoreRejected({ operation: "open", reason, path, detail, cause })
 
 /** What the file system answers, or nothing where there is no such file. */
 const ask = <A>(
@@ -48,7 +45,7 @@ export const check = (filename: string): Effect.Effect<void, StoreRejected> =>
     if (filename === memory) return
     if (filename === "" || filename.trim() !== filename || filename.startsWith("file:")) {
       const detail = `expected the path of a file or ${memory}, found ${JSON.stringify(filename)}`
-      return yield* refused("invalid-input", "filename", detail)
+      return yield* invalidOption("filename", detail)
     }
     const denied = "may not be read and written by this process"
     const file = yield* ask(filename, denied, () => fs.stat(filename))

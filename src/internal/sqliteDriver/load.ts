@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { StoreRejected } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
+import { invalidOption } from "../util/invalidOption.js"
 import * as betterSqlite3 from "./betterSqlite3.js"
 import * as bunSqlite from "./bunSqlite.js"
 import type { Library } from "./database.js"
@@ -22,8 +23,8 @@ const isName = (name: string): name is Name => Object.hasOwn(loads, name)
 /** The names, in that order. */
 export const names: ReadonlyArray<Name> = Object.keys(loads).filter(isName)
 
-const refused = (reason: "invalid-input" | "open", detail: string): StoreRejected =>
-  new StoreRejected({ operation: "open", reason, path: "driver", detail })
+const refused = (detail: string): StoreRejected =>
+  new StoreRejected({ operation: "open", reason: "open", path: "driver", detail })
 
 const problemOf = (cause: unknown): string => {
   if (Predicate.hasProperty(cause, "code") && cause.code === "MODULE_NOT_FOUND") return "is not installed"
@@ -38,7 +39,6 @@ const first: Effect.Effect<Library, StoreRejected> = Effect.mapError(
   Effect.validateFirst(names, (name) => Effect.tapError(attempt(name), (problem) => log.debug(problem))),
   (problems) =>
     refused(
-      "open",
       `no SQLite is there: install better-sqlite3, or run on Node 22.13 or later or on Bun, which have one (${problems.join("; ")})`
     )
 )
@@ -47,6 +47,6 @@ const first: Effect.Effect<Library, StoreRejected> = Effect.mapError(
 export const load = (name?: string): Effect.Effect<Library, StoreRejected> => {
   if (name === undefined) return first
   if (!isName(name))
-    return refused("invalid-input", `expected one of ${names.join(", ")}, found ${JSON.stringify(name)}`)
-  return Effect.mapError(attempt(name), (problem) => refused("open", `cannot be loaded: ${problem}`))
+    return invalidOption("driver", `expected one of ${names.join(", ")}, found ${JSON.stringify(name)}`)
+  return Effect.mapError(attempt(name), (problem) => refused(`cannot be loaded: ${problem}`))
 }

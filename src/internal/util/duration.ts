@@ -1,14 +1,10 @@
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
-import { StoreRejected } from "../../StoreError.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { invalidOption } from "./invalidOption.js"
 
 const refused = (input: unknown, path: string): StoreRejected =>
-  new StoreRejected({
-    operation: "open",
-    reason: "invalid-input",
-    path,
-    detail: `expected a duration, found ${String(input)}`
-  })
+  invalidOption(path, `expected a duration, found ${String(input)}`)
 
 const decodeAny = (input: Duration.DurationInput, path: string): Either.Either<Duration.Duration, StoreRejected> =>
   Either.fromOption(Duration.decodeUnknown(input), () => refused(input, path))

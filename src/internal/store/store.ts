@@ -6,14 +6,13 @@ import * as commit from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
 import * as executions from "./executions.js"
+import * as inspection from "./inspection.js"
 import { instrumented } from "./instrumented.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
-import * as stats from "./stats.js"
 import * as timers from "./timers.js"
-import * as verify from "./verify.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
   const listeners = makeListeners()
@@ -33,8 +32,8 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     ...definitions.make(backend),
     deadLetters: deadLetters.make(backend),
     leases: leases.make(backend),
-    stats: stats.make(backend),
-    ...verify.make(backend),
+    stats: inspection.makeStats(backend),
+    ...inspection.makeVerify(backend),
     listen: listen(listeners),
     exclusive: encoded.exclusive ?? false
   }

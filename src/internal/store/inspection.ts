@@ -8,11 +8,12 @@ import type { Position, StoredRow, StoredTable } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
+import { emitted } from "../codec/event.js"
 import * as json from "../codec/json.js"
 import * as rows from "../codec/row.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, maxPage, numberOf } from "./backend.js"
+import { type Backend, checkWhole, defaultPage, maxPage, numberOf, seconds } from "./backend.js"
 import { executionOf } from "./executions.js"
 
 type Columns = StoredRow["columns"]
@@ -151,7 +152,7 @@ const behind = (table: StoredTable, next: Position | undefined): Option.Option<s
 }
 
 /** Checks every row of every table. */
-export const make = (backend: Backend): Pick<ExecutionStore, "verify"> => ({
+export const makeVerify = (backend: Backend): Pick<ExecutionStore, "verify"> => ({
   verify: ({ cursor, limit = defaultPage } = {}) =>
     Effect.gen(function* () {
       yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
@@ -164,3 +165,29 @@ export const make = (backend: Backend): Pick<ExecutionStore, "verify"> => ({
       }
     })
 })
+
+/** Since when the first event of the outbox is to be delivered, where its row says so. */
+const oldestEmit = (event: unknown): Option.Option<number> =>
+  typeof event === "string"
+    ? Option.flatMapNullable(
+        Option.getRight(Either.try(() => emitted.decode(json.parse(event), "event"))),
+        ({ emittedAt }) => emittedAt
+      )
+    : Option.none()
+
+const time = (u: unknown): Option.Option<number> => (typeof u === "number" ? Option.some(u) : Option.none())
+
+/** How much work there is. */
+export const makeStats = ({ encoded }: Backend): ExecutionStore["stats"] =>
+  Effect.gen(function* () {
+    const { deadLetters, delayed, outbox, spawns, timers } = yield* encoded.stats(yield* seconds)
+    const { event, ...events } = outbox
+    const { earliest, ...armed } = timers
+    return {
+      outbox: { ...events, oldest: oldestEmit(event) },
+      spawns: { ...spawns, oldest: Option.none() },
+      timers: { ...armed, oldest: time(earliest) },
+      delayed: { count: delayed.count, corrupt: delayed.corrupt, oldest: time(delayed.dueAt) },
+      deadLetters: { count: deadLetters.count, oldest: time(deadLetters.diedAt) }
+    }
+  })

@@ -18,8 +18,8 @@ const budget = 3
 export const make = (most: number): TimedPages => ({ most, size: Math.min(most, first), last: 0 })
 
 /**
- * Runs a page of so many rows, and lets the next one be as large as its time allows. How long the process stood still is a matter of the process
- * and not of the application's `Clock`; a page that waits for an answer from elsewhere stops nobody.
+ * Runs a page of so many rows, and lets the next one be as large as its time allows. How long the process stood still is a matter of the
+ * process and not of the application's `Clock`; a page that waits for an answer from elsewhere stops nobody.
  */
 export const run = <A, E>(pages: TimedPages, page: (limit: number) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.suspend(() => {

@@ -95,8 +95,8 @@ export const enqueue = (group: Group, member: Member): void => {
 }
 
 /**
- * Nobody waits for the member any more, which no transaction has taken. Gives the fiber that begins one for nobody now: it is to be interrupted
- * at once, for a moment later others might have joined it.
+ * Nobody waits for the member any more, which no transaction has taken. Gives the fiber that begins one for nobody now: it is to be
+ * interrupted at once, for a moment later others might have joined it.
  */
 export const leave = (group: Group, member: Member): Fiber.RuntimeFiber<void> | undefined => {
   group.waiting = group.waiting.filter((other) => other !== member)

@@ -10,8 +10,8 @@ export type Results = ReadonlyArray<StatementResult>
 export interface LazyDriver extends Omit<SqlDriver, "transaction"> {
   readonly transaction: (call: Call, statements: () => ReadonlyArray<Statement>) => Effect.Effect<Results, Failure>
   /**
-   * Runs a transaction on the spot, which needs no fiber. Gives nothing where that cannot be, or where it fails and nothing is written: then
-   * `transaction` is to be run. Where it fails and may be applied, it must not run again: that is the failure.
+   * Runs a transaction on the spot, which needs no fiber. Gives nothing where that cannot be, or where it fails and nothing is written:
+   * then `transaction` is to be run. Where it fails and may be applied, it must not run again: that is the failure.
    */
   readonly attempt?: (
     call: Call,

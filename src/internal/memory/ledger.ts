@@ -43,8 +43,8 @@ export class Ledger {
   }
 
   /**
-   * Looks at up to `limit` entries behind `after` that are older than one marked at `before` or earlier, and removes those of executions that
-   * are not among `kept`.
+   * Looks at up to `limit` entries behind `after` that are older than one marked at `before` or earlier, and removes those of executions
+   * that are not among `kept`.
    */
   prune(
     before: number,

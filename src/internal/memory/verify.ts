@@ -5,8 +5,8 @@ import type { Tables } from "./tables.js"
 type Columns = StoredRow["columns"]
 
 /**
- * The rows of a table, by the names of its columns. What is kept elsewhere than in a table of its own is typed as it is: nobody can have put
- * anything else there.
+ * The rows of a table, by the names of its columns. What is kept elsewhere than in a table of its own is typed as it is: nobody can have
+ * put anything else there.
  */
 const rowsOf = (tables: Tables, table: StoredTable): Iterable<Columns> => {
   switch (table) {

@@ -1,14 +1,14 @@
 import type { StoredTable } from "../../EncodedStore.js"
 
 /**
- * What a column holds where nothing is wrong with it; `?` where it may be NULL. A `time` may be infinite, as harel's timers may that never fire.
- * A column of `any` takes what another table's column held.
+ * What a column holds where nothing is wrong with it; `?` where it may be NULL. A `time` may be infinite, as harel's timers may that
+ * never fire. A column of `any` takes what another table's column held.
  */
 export type Type = "text" | "text?" | "integer" | "integer?" | "real" | "real?" | "time" | "any"
 
 /**
- * A table: by which columns its rows are read in order, and what each of them holds. A table without a key of its own is read by `rowid`, which
- * is always an integer.
+ * A table: by which columns its rows are read in order, and what each of them holds. A table without a key of its own is read by `rowid`,
+ * which is always an integer.
  */
 export interface Table {
   readonly key: ReadonlyArray<string>

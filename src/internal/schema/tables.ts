@@ -55,8 +55,8 @@ const shared = (p: string): ReadonlyArray<string> => [
 ]
 
 /**
- * What is ours beside it. `holdfast_listing` holds what listings filter by; `root` is whether there is no parent: within an index that goes on
- * to the id, roots and others are each a walk.
+ * What is ours beside it. `holdfast_listing` holds what listings filter by; `root` is whether there is no parent: within an index that
+ * goes on to the id, roots and others are each a walk.
  */
 const companions = (p: string): ReadonlyArray<string> => [
   lines`

@@ -27,8 +27,8 @@ export const exact = (column: string): string =>
   `CASE WHEN ${column} BETWEEN -9007199254740991 AND 9007199254740991 THEN ${column} ELSE CAST(${column} AS TEXT) END`
 
 /**
- * The number of a new row in a numbered table: none, for SQLite to give the next one, or a text where they are about to be greater than a double
- * holds. SQLite takes no text there, so that the whole transaction fails.
+ * The number of a new row in a numbered table: none, for SQLite to give the next one, or a text where they are about to be greater than a
+ * double holds. SQLite takes no text there, so that the whole transaction fails.
  */
 export const nextNumber = (table: string): string =>
   `(SELECT 'exhausted' FROM sqlite_sequence WHERE name = '${table}' AND seq >= ${lastNumber})`

@@ -39,9 +39,9 @@ const between = (p: string, table: StoredTable): { readonly problem: string; rea
 }
 
 /**
- * The rows of a table with what their columns hold: the key, the types, what is wrong between them and others, and the columns. `first` and `after`
- * read them in the order of the key, where it is made of texts or is the rowid. What else a key may hold comes from `others`, by its place among
- * them: not every client can bind it, so no page can begin behind it.
+ * The rows of a table with what their columns hold: the key, the types, what is wrong between them and others, and the columns. `first`
+ * and `after` read them in the order of the key, where it is made of texts or is the rowid. What else a key may hold comes from `others`,
+ * by its place among them: not every client can bind it, so no page can begin behind it.
  */
 const ofTable = (p: string, name: StoredTable, { columns, key }: Table) => {
   const { join, problem } = between(p, name)

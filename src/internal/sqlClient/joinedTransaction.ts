@@ -11,8 +11,8 @@ export interface Shared {
 }
 
 /**
- * Takes turns with the store's other operations in the transaction: they share the savepoint, and a read must not see what may still be taken
- * back. A fiber that yields within its turn would let the application's own statements come in between.
+ * Takes turns with the store's other operations in the transaction: they share the savepoint, and a read must not see what may still be
+ * taken back. A fiber that yields within its turn would let the application's own statements come in between.
  */
 const inTurn = <A>({ turns, use }: Shared, body: (runner: Runner) => Effect.Effect<A, Failure>) =>
   turns.withPermits(1)(Effect.uninterruptible(Effect.withMaxOpsBeforeYield(use(body), Number.POSITIVE_INFINITY)))

@@ -13,8 +13,8 @@ const rollBack = (runner: Runner): Effect.Effect<Ended> =>
   })
 
 /**
- * Begins a transaction on a connection that nobody else uses. One that is open there is one of the application's whose COMMIT failed: what it
- * wrote never was, and must not be seen.
+ * Begins a transaction on a connection that nobody else uses. One that is open there is one of the application's whose COMMIT failed:
+ * what it wrote never was, and must not be seen.
  */
 const begin = (runner: Runner, sql: "BEGIN" | "BEGIN IMMEDIATE"): Effect.Effect<unknown, Failure> =>
   Effect.catchAll(runner.command(sql), (failure) => {

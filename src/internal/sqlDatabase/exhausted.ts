@@ -14,7 +14,9 @@ const explain = ({ executionId, operation }: Call, tables: ReadonlyArray<Row>, {
     operation,
     executionId,
     reason: "exhausted",
-    detail: `no numbers are left in ${named}: a row of another program has taken them up. Delete such rows, and set the table's seq in sqlite_sequence to the greatest number that is left`,
+    detail:
+      `no numbers are left in ${named}: a row of another program has taken them up. ` +
+      "Delete such rows, and set the table's seq in sqlite_sequence to the greatest number that is left",
     cause
   })
 }

@@ -71,8 +71,8 @@ const marked = ({ budget, driver, sql }: Database, call: Call, write: Marked, ke
 }
 
 /**
- * Runs a write that has no guard of its own to keep it from being applied twice, and gives what `main` did. The write stores a key with what
- * it did: one that is sent again finds it, and so does a look at what became of it.
+ * Runs a write that has no guard of its own to keep it from being applied twice, and gives what `main` did. The write stores a key with
+ * what it did: one that is sent again finds it, and so does a look at what became of it.
  */
 export const run = (
   database: Database,

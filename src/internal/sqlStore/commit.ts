@@ -37,7 +37,10 @@ interface Sending {
   readonly call: Call
   readonly commit: EncodedCommit
   readonly plan: Plan
-  /** The greatest seq that was known before: this commit's are above it. A target may have many rows, and a lost answer is no time to read all. */
+  /**
+   * The greatest seq that was known before: this commit's are above it. A target may have many rows, and a lost answer is no time to read
+   * all.
+   */
   readonly above: number
 }
 

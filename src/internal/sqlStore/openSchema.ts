@@ -31,8 +31,8 @@ const notMade = (stored: unknown): StoreRejected =>
   )
 
 /**
- * Makes what is missing of the schema, also in a database of an earlier version, to which later ones only add. A database that has it all is
- * only read, so that opening it waits for no writer.
+ * Makes what is missing of the schema, also in a database of an earlier version, to which later ones only add. A database that has it all
+ * is only read, so that opening it waits for no writer.
  */
 export const openSchema = (
   database: Database,

@@ -15,7 +15,10 @@ const maxError = 10_000
 /** The beginning of an error's text, as every backend keeps it: what is recorded of a failure must not fail for its text. */
 const errorText = (error: string): string => error.slice(0, maxError).toWellFormed()
 
-/** Another program may have written any id, also one that {@link validate.Checks} would refuse: that must not keep its work from being given up. */
+/**
+ * Another program may have written any id, also one that {@link validate.Checks} would refuse: that must not keep its work from being
+ * given up.
+ */
 const checkWork = (call: validate.Call, work: WorkItem): Either.Either<void, StoreRejected> =>
   Either.gen(function* () {
     if (work._tag !== "Timer") {

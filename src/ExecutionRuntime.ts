@@ -24,6 +24,7 @@ import * as registry from "./internal/processor/registry.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
+import * as inTime from "./internal/runtime/inTime.js"
 import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
 import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
@@ -86,9 +87,9 @@ export interface UnknownDefinition {
  * How a runtime is.
  *
  * - `live`: whether all workers run. One ends at a defect alone; then only a restart brings it back: see `awaitFatal`.
- * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, or that has not begun; one that the store does not let go
- *   on, and for how long; a store that does not answer, or that refused the last write for its own state, such as a full disk. A worker that
- *   is paused is no problem.
+ * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, whose places are all taken by work that does not end, or that
+ *   has not begun; one that the store does not let go on, and for how long; a store that does not answer, or that refused the last write for its
+ *   own state, such as a full disk. A worker that is paused is no problem.
  * - `outbox`, `spawns`, `timers`: how the workers are.
  * - `shards`, `retention`: how these are, where the options ask for them.
  * - `store`: how much work there is, as of at most a second ago; none where the store does not answer.
@@ -238,6 +239,8 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
 /**
  * - `onFailure`: what becomes of an execution whose transition fails, where its definition does not say; by default `"retry"`.
  * - `conflictRetry`: see `Processor.Options`.
+ * - `transitionTimeout`: for how long a transition may run, by default 1 minute: see `Processor.Options`. `child` and `deliverExternal` have as
+ *   much, and fail with `QueueWorker.DeliveryTimedOut`.
  * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: gets the events without a target, at least once, in order.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
@@ -259,7 +262,7 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  */
 export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
   extends Omit<QueueWorker.Options, "shards">,
-    Pick<Processor.Options<Processor.Definitions>, "conflictRetry"> {
+    Pick<Processor.Options<Processor.Definitions>, "conflictRetry" | "transitionTimeout"> {
   readonly definitions?: undefined
   readonly onFailure?: "retry" | "fail" | undefined
   readonly child?: SpawnRelay.MakeChild<EC, RC> | undefined
@@ -339,7 +342,9 @@ const run = <E, R, EC, RC, ED, RD>(
     const definitions: Registry = new Map()
     // The policy is for the failures as they are.
     const given = withTypedFailures(givenTransitions(options))
-    for (const [id, transition] of yield* processor.provided(given)) registry.add(definitions, id, transition)
+    const { transitionTimeout } = options
+    const provided = yield* processor.provided(given, transitionTimeout)
+    for (const [id, transition] of provided) registry.add(definitions, id, transition)
     const { process } = yield* processor.make(definitions, options.conflictRetry)
     const unknown: unknownDefinitions.UnknownDefinitions = new Map()
     const processing: typeof process = (executionId, event, processOptions) =>
@@ -353,12 +358,18 @@ const run = <E, R, EC, RC, ED, RD>(
     const deliver = (
       entry: OutboxEntry,
       delivery: QueueWorker.Delivery
-    ): Effect.Effect<QueueWorker.Delivered, ED | TransitionFailed | Processor.ProcessError, RD> => {
+    ): Effect.Effect<
+      QueueWorker.Delivered,
+      ED | TransitionFailed | Processor.ProcessError | QueueWorker.DeliveryTimedOut,
+      RD
+    > => {
       const { event, seq, targetId } = entry
       if (targetId !== null) {
         return Effect.as(processing(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
       }
-      return Effect.as(options.deliverExternal?.(entry, delivery) ?? Effect.void, delivered)
+      const { deliverExternal } = options
+      const sent = deliverExternal === undefined ? Effect.void : deliverExternal(entry, delivery)
+      return Effect.as(inTime.deliver(options, "deliverExternal", sent), delivered)
     }
 
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
@@ -374,6 +385,7 @@ const run = <E, R, EC, RC, ED, RD>(
         Effect.sequentialFinalizers(
           SpawnRelay.make({
             ...common,
+            child: inTime.child(options, options.child),
             serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
           })
         ),
@@ -426,11 +438,14 @@ const run = <E, R, EC, RC, ED, RD>(
         Effect.flatMap(store.enqueue([{ targetId, event }], options), ([seq]) =>
           seq === undefined ? noSeq() : Effect.succeed(seq)
         ),
-      register: register(definitions, onFailure === "fail" ? "fail" : "retry", (definitionId) =>
-        Effect.zipRight(
-          unknownDefinitions.forget(unknown, definitionId),
-          each((worker) => worker.retryWaiting)
-        )
+      register: register(
+        definitions,
+        { onFailure: onFailure === "fail" ? "fail" : "retry", transitionTimeout },
+        (definitionId) =>
+          Effect.zipRight(
+            unknownDefinitions.forget(unknown, definitionId),
+            each((worker) => worker.retryWaiting)
+          )
       ),
       process: (executionId, event, options) =>
         Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options)),
@@ -485,6 +500,7 @@ const acknowledged: QueueWorker.Delivered = "Acknowledged"
 const isProcessorFailure = Schema.is(
   Schema.Union(
     ProcessorError.TransitionDied,
+    ProcessorError.TransitionTimedOut,
     ProcessorError.StepRejected,
     ProcessorError.StepInvalid,
     ProcessorError.ContextInvalid,
@@ -528,14 +544,13 @@ type Registry = registry.Registry<Processor.TransitionFailure<TransitionFailed>>
 const register =
   (
     definitions: Registry,
-    onFailure: "retry" | "fail",
+    { onFailure = "retry", transitionTimeout }: Pick<CommonOptions, "onFailure" | "transitionTimeout">,
     added: (definitionId: string) => Effect.Effect<void>
   ): ExecutionRuntime["register"] =>
   <E, R>(definitionId: string, transition: Processor.Transition<Processor.TransitionFailure<E>, R>) =>
     Effect.gen(function* () {
-      const provided = yield* processor.provided({
-        [definitionId]: withTypedFailure(definitionId, policy.withPolicy<E, R, never>(transition, onFailure))
-      })
+      const policed = withTypedFailure(definitionId, policy.withPolicy<E, R, never>(transition, onFailure))
+      const provided = yield* processor.provided({ [definitionId]: policed }, transitionTimeout)
       yield* Effect.acquireRelease(
         Effect.suspend(() => {
           const isNew = Array.from(provided).every(([id, transition]) => registry.add(definitions, id, transition))

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
@@ -23,7 +24,8 @@ import type {
   ProcessConflict,
   StepInvalid,
   StepRejected,
-  TransitionDied
+  TransitionDied,
+  TransitionTimedOut
 } from "./ProcessorError.js"
 import type { Step } from "./Step.js"
 import type { StoreConflict, StoreError } from "./StoreError.js"
@@ -87,7 +89,14 @@ export declare namespace Definitions {
  * @since 0.1.0
  * @category models
  */
-export type TransitionFailure<E> = E | StepRejected | StepInvalid | TransitionDied | ContextInvalid | EventInvalid
+export type TransitionFailure<E> =
+  | E
+  | StepRejected
+  | StepInvalid
+  | TransitionDied
+  | TransitionTimedOut
+  | ContextInvalid
+  | EventInvalid
 
 /**
  * What becomes of an execution whose transition failed.
@@ -192,6 +201,7 @@ export type ProcessError =
   | StepRejected
   | StepInvalid
   | TransitionDied
+  | TransitionTimedOut
   | ContextInvalid
   | EventInvalid
   | StoreError
@@ -216,6 +226,9 @@ export interface Processor<E = never> {
  * - `onFailure`: what becomes of an execution whose transition fails; by default `"retry"`.
  * - `conflictRetry`: when to run a step again where another commit came first; by default exponential from 5 milliseconds, jittered, up to
  *   10 attempts.
+ * - `transitionTimeout`: for how long a transition may run, and the policy for its failures, by default 1 minute; one that takes longer is
+ *   interrupted and fails with `TransitionTimedOut`, which the policy is asked about as about any failure. It is not waited for: what cannot be
+ *   interrupted goes on beside the next attempt. What takes long belongs outside of a step, which a later event continues.
  *
  * @since 0.1.0
  * @category models
@@ -224,6 +237,7 @@ export interface Options<D, RP = never> {
   readonly definitions: D
   readonly onFailure?: OnFailure<Definitions.Error<D>, RP> | undefined
   readonly conflictRetry?: Schedule.Schedule<unknown, StoreConflict> | undefined
+  readonly transitionTimeout?: Duration.DurationInput | undefined
 }
 
 /**
@@ -254,7 +268,7 @@ export function make<A, I extends object, E, R>(
 ): Effect.Effect<Processor<E>, never, ExecutionStore | R> {
   const transitions = options.context === undefined ? options.definitions : typedContext.definitions(options)
   return Effect.flatMap(
-    processor.provided(policy.withPolicies<E, R, R>(transitions, options.onFailure)),
+    processor.provided(policy.withPolicies<E, R, R>(transitions, options.onFailure), options.transitionTimeout),
     (transitions) => processor.make(transitions, options.conflictRetry)
   )
 }

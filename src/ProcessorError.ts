@@ -118,6 +118,29 @@ export class TransitionDied extends Schema.TaggedError<TransitionDied>("holdfast
 }
 
 /**
+ * A transition, or the policy for its failures, took longer than the processor's `transitionTimeout`, `after` seconds. It was interrupted. Nothing
+ * was written.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TransitionTimedOut extends Schema.TaggedError<TransitionTimedOut>(
+  "holdfast/ProcessorError/TransitionTimedOut"
+)("TransitionTimedOut", {
+  executionId: Schema.String,
+  eventId: Schema.String,
+  definitionId: Schema.String,
+  after: Schema.Number
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return printable(
+      `definition ${JSON.stringify(this.definitionId)} took more than ${this.after} seconds for execution ${JSON.stringify(this.executionId)} at event ${JSON.stringify(this.eventId)} and was interrupted: let steps end soon and timers wait, or give a longer transitionTimeout`
+    )
+  }
+}
+
+/**
  * What is stored does not decode by the definition: the payload of an event, the context of the execution, or the result of a child that
  * ended. Another version or another program wrote it. Trying again would not help, so a relay makes the event a dead letter at once.
  *

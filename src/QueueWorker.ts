@@ -63,6 +63,8 @@ export interface Outage {
  * - `outage`: what it waits out now, where the store does not let it go on; none otherwise.
  * - `backlog`: how much work it has taken and not finished. What else waits, the store's `stats` say.
  * - `runningSince`: when the work began that runs the longest now, in seconds since the epoch; none where nothing runs.
+ * - `saturatedSince`: since when each of its places (`concurrency`) is taken by work that has not ended, in seconds since the epoch; none where one
+ *   is free. Nothing else is done meanwhile.
  * - `held`: how many lanes (targets, children, executions) it holds back because their work failed.
  * - `deadLetters`: how much work it has given up since it began.
  * - `paused`: whether it is paused.
@@ -76,6 +78,7 @@ export interface Health {
   readonly outage: Option.Option<Outage>
   readonly backlog: number
   readonly runningSince: Option.Option<number>
+  readonly saturatedSince: Option.Option<number>
   readonly held: number
   readonly deadLetters: number
   readonly paused: boolean
@@ -157,6 +160,25 @@ export class Postponed extends Schema.TaggedError<Postponed>("holdfast/QueueWork
   /** @since 0.1.0 */
   override get message(): string {
     return printable(`not yet: ${this.reason}`)
+  }
+}
+
+/**
+ * A delivery, or making a child, took longer than the runtime's `transitionTimeout`, `after` seconds. It was interrupted, and is tried again as after
+ * any failure.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class DeliveryTimedOut extends Schema.TaggedError<DeliveryTimedOut>("holdfast/QueueWorker/DeliveryTimedOut")(
+  "DeliveryTimedOut",
+  { work: Schema.Literal("child", "deliverExternal"), after: Schema.Number }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return printable(
+      `${this.work} took more than ${this.after} seconds and was interrupted: let it end soon, or give a longer transitionTimeout`
+    )
   }
 }
 

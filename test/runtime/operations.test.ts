@@ -227,14 +227,22 @@ Support.onEach("ExecutionRuntime.health", (make) => {
         definitions: { recorder: () => Effect.never },
         concurrency: 1,
         shutdownTimeout: 0,
-        timerInterval: "1 minute"
+        timerInterval: "1 minute",
+        transitionTimeout: "1 hour"
       })
       yield* Effect.forEach(["a", "b"], (id) => runtime.start(execution(id)))
-      yield* TestClock.adjust("2 minutes")
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual((yield* readiness(runtime)).problems, [])
+      yield* TestClock.adjust("1 seconds")
+      assert.deepStrictEqual((yield* readiness(runtime)).problems, [
+        "outbox: all its places have been taken for 5 s by work that does not end; all else waits"
+      ])
+      yield* TestClock.adjust("115 seconds")
       const { live, problems, ready } = yield* readiness(runtime)
       assert.deepStrictEqual([live, ready], [true, false])
       assert.deepStrictEqual(problems, [
-        "outbox: has not read the store for 120 s; what runs the longest began 120 s ago"
+        "outbox: has not read the store for 120 s; what runs the longest began 120 s ago",
+        "outbox: all its places have been taken for 120 s by work that does not end; all else waits"
       ])
     })
   )

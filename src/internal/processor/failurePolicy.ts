@@ -1,13 +1,15 @@
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
-import { EventInvalid, StepRejected, TransitionDied } from "../../ProcessorError.js"
+import { EventInvalid, StepRejected, TransitionDied, TransitionTimedOut } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
+import { within } from "./transitionTimeout.js"
 
 /** What a transition returned in place of the execution that it was given, or nothing. */
 const strayed = (given: Execution, returned: Execution): string | undefined => {
@@ -15,19 +17,24 @@ const strayed = (given: Execution, returned: Execution): string | undefined => {
   return returned.version === given.version ? undefined : `version ${returned.version} in place of ${given.version}`
 }
 
-/** Runs what decides on a step; the step must be one of the execution, and what dies fails instead. */
+type Failed = StepRejected | TransitionDied | TransitionTimedOut
+
+/** Runs what decides on a step; the step must be one of the execution, and what dies, or does not end, fails instead. */
 const checked = <E, R>(
   execution: Execution,
   event: Event,
-  decide: () => Effect.Effect<Step, E, R>
-): Effect.Effect<Step, E | StepRejected | TransitionDied, R> => {
+  decide: () => Effect.Effect<Step, E, R>,
+  isBounded = false
+): Effect.Effect<Step, E | Failed, R> => {
   const at = { executionId: execution.id, eventId: event.id, definitionId: execution.definitionId }
-  return Effect.suspend(decide).pipe(
+  const timedOut = (timeout: Duration.Duration) => new TransitionTimedOut({ ...at, after: Duration.toSeconds(timeout) })
+  const decided = Effect.suspend(decide)
+  return (isBounded ? decided : within(decided, timedOut)).pipe(
     Effect.tap((step): Effect.Effect<void, StepRejected> => {
       const detail = strayed(execution, step.execution)
       return detail === undefined ? Effect.void : new StepRejected({ ...at, detail })
     }),
-    Effect.catchAllCause((cause): Effect.Effect<never, E | StepRejected | TransitionDied> => {
+    Effect.catchAllCause((cause): Effect.Effect<never, E | Failed> => {
       const failure = Cause.failureOption(cause)
       const defect = Cause.dieOption(cause)
       if (Option.isNone(defect)) return Effect.failCause(cause)
@@ -58,14 +65,23 @@ const settled = <R>(
   action: FailureAction | Effect.Effect<FailureAction, never, R>
 ): Effect.Effect<FailureAction, never, R> => (Effect.isEffect(action) ? action : Effect.succeed(action))
 
+// A policy of the definition comes before the processor's, also where a transition does not end: the time counts where the innermost is.
+const bounded = new WeakSet<object>()
+
+/** Says that a transition ends in time where another one, which it runs, does. */
+export const boundedAs = <A extends object>(inner: object, outer: A): A => {
+  if (bounded.has(inner)) bounded.add(outer)
+  return outer
+}
+
 /** The transition, and what becomes of an execution where it fails. */
-export const withPolicy =
-  <E, R, RP>(
-    transition: Transition<TransitionFailure<E>, R>,
-    onFailure: OnFailure<E, RP>
-  ): Transition<TransitionFailure<E>, R | RP> =>
-  (execution, event) => {
-    const step = checked(execution, event, () => transition(execution, event))
+export const withPolicy = <E, R, RP>(
+  transition: Transition<TransitionFailure<E>, R>,
+  onFailure: OnFailure<E, RP>
+): Transition<TransitionFailure<E>, R | RP> => {
+  const isBounded = bounded.has(transition)
+  const policed: Transition<TransitionFailure<E>, R | RP> = (execution, event) => {
+    const step = checked(execution, event, () => transition(execution, event), isBounded)
     if (onFailure === "retry") return step
     return Effect.catchAll(step, (error): Effect.Effect<Step, TransitionFailure<E>, RP> => {
       // The execution is not to blame for what others wrote.
@@ -79,6 +95,9 @@ export const withPolicy =
       )
     })
   }
+  bounded.add(policed)
+  return policed
+}
 
 /** {@link withPolicy} for each of the definitions. */
 export const withPolicies = <E, R, RP>(

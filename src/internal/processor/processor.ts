@@ -1,4 +1,6 @@
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -17,6 +19,7 @@ import { withSpan } from "../telemetry/metrics.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
 import { settleCancel } from "./step.js"
 import * as telemetry from "./telemetry.js"
+import { TransitionTimeout } from "./transitionTimeout.js"
 
 const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
   Schedule.jittered,
@@ -58,11 +61,12 @@ const traced = (before: Execution, event: Event, after: Execution, trace: Trace,
   })
 
 /** The transitions with the services that they need, which are taken once. */
-export const provided = <E, R>(definitions: {
-  readonly [definitionId: string]: Transition<E, R>
-}): Effect.Effect<ReadonlyMap<string, Transition<E>>, never, R> =>
+export const provided = <E, R>(
+  definitions: { readonly [definitionId: string]: Transition<E, R> },
+  timeout: Duration.DurationInput = "1 minute"
+): Effect.Effect<ReadonlyMap<string, Transition<E>>, never, R> =>
   Effect.map(Effect.context<R>(), (context) => {
-    const provide = telemetryContext.provide(context)
+    const provide = telemetryContext.provide(Context.add(context, TransitionTimeout, Duration.decode(timeout)))
     return new Map(
       Object.entries(definitions).map(([definitionId, transition]) => [
         definitionId,

@@ -6,7 +6,7 @@ import type { Execution } from "../../Execution.js"
 import { JsonObject } from "../../Json.js"
 import type { PlainTransition, Transition, TransitionFailure, TypedTransition } from "../../Processor.js"
 import { ContextInvalid } from "../../ProcessorError.js"
-import { withPolicy } from "./failurePolicy.js"
+import { boundedAs, withPolicy } from "./failurePolicy.js"
 import { problemOf } from "./parseProblem.js"
 
 const invalid =
@@ -30,7 +30,7 @@ const encoded = <A, I extends object, RS, E, R>(
 ): Transition<E | ContextInvalid, R | RS> => {
   const decode = Schema.decodeUnknown(schema, { onExcessProperty })
   const encode = Schema.encode(schema, { onExcessProperty })
-  return (execution, event) =>
+  return boundedAs(transition, (execution, event) =>
     Effect.gen(function* () {
       const context = yield* Effect.mapError(decode(execution.context), invalid(execution, event, "decode"))
       const step = yield* transition({ ...execution, context }, event)
@@ -40,6 +40,7 @@ const encoded = <A, I extends object, RS, E, R>(
       )
       return { execution: { ...step.execution, context: stored }, commit: step.commit }
     })
+  )
 }
 
 /** The transition of a definition, on contexts of a type where it has one. */

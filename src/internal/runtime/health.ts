@@ -118,6 +118,9 @@ const look = (options: Options, counted: counts.Counted, ended: string | undefin
     const problems = [
       ...(ended === undefined ? [] : [`a worker ended: ${ended}`]),
       ...stalledOf(options, parts, now),
+      ...saturated("outbox", parts.outbox, now),
+      ...saturated("spawns", parts.spawns, now),
+      ...saturated("timers", parts.timers, now),
       ...Object.entries(outages).flatMap(([name, outage]) => waits(name, outage, now)),
       ...storeProblems(counted),
       ...Option.toArray(Option.filterMap(Option.flatten(Either.getRight(counted)), timeless)),
@@ -164,6 +167,19 @@ const timeless = ({ delayed: { corrupt } }: Stats): Option.Option<string> =>
     : Option.some(
         `store: delayed events without a time, which are never due: ${corrupt}; ExecutionStore.verify names them`
       )
+
+/** For how long no place may come free before others are said to be kept waiting. */
+const saturatedAfter = 5
+
+/** What keeps a worker from delivering anything else. */
+const saturated = (name: string, { saturatedSince }: QueueWorker.Health, now: number): ReadonlyArray<string> =>
+  Option.toArray(saturatedSince)
+    .map((since) => now - since)
+    .filter((seconds) => seconds >= saturatedAfter)
+    .map(
+      (seconds) =>
+        `${name}: all its places have been taken for ${age(seconds)} by work that does not end; all else waits`
+    )
 
 type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
 

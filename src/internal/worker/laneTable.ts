@@ -148,15 +148,18 @@ export const nextReadableAt = <A>(table: LaneTable<A>): number => {
   return next
 }
 
-/** What the table holds now; `runningSince` is when the row began that runs the longest. */
+/** What the table holds now; `runningSince` is when the row began that runs the longest, `lastBegun` when the last one did of those that run. */
 export const summary = <A>(table: LaneTable<A>) => {
   let backlog = 0
   let held = 0
   let runningSince: number | undefined
+  let lastBegun: number | undefined
   for (const { phase, queue } of table.lanes.values()) {
     backlog += queue.length
     if (phase._tag === "Held") held++
-    if (phase._tag === "Running") runningSince = Math.min(runningSince ?? phase.since, phase.since)
+    if (phase._tag !== "Running") continue
+    runningSince = Math.min(runningSince ?? phase.since, phase.since)
+    lastBegun = Math.max(lastBegun ?? phase.since, phase.since)
   }
-  return { backlog, held, runningSince }
+  return { backlog, held, runningSince, lastBegun }
 }

@@ -105,7 +105,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
       yielding: yieldEvery.make()
     }
-    const concurrency = Math.max(1, settings.concurrency ?? defaultConcurrency)
+    const concurrency = concurrencyOf(options)
     const runner = yield* runner_.make(runnerOptions(worker, concurrency))
     yield* worker.store.listen((notice) => onNotice(worker, notice))
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
@@ -133,8 +133,14 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
     }
   }).pipe(log.annotate({ package: "holdfast", module: options.module }))
 
-const health = <A>({ monitor, progress, table }: Worker<A>): Health => {
-  const { backlog, held, runningSince } = laneTable.summary(table)
+const inSeconds = (millis: number | undefined): Option.Option<number> =>
+  Option.map(Option.fromNullable(millis), (millis) => millis / 1000)
+
+const concurrencyOf = <A>({ settings }: Options<A>): number => Math.max(1, settings.concurrency ?? defaultConcurrency)
+
+const health = <A>({ monitor, options, progress, table }: Worker<A>): Health => {
+  const { backlog, held, lastBegun, runningSince } = laneTable.summary(table)
+  const isSaturated = table.running.size >= concurrencyOf(options)
   return {
     lastRun: progress.lastRun,
     deadLetters: progress.deadLetters,
@@ -142,7 +148,8 @@ const health = <A>({ monitor, progress, table }: Worker<A>): Health => {
     outage: storeMonitor.outage(monitor),
     backlog,
     held,
-    runningSince: Option.map(Option.fromNullable(runningSince), (millis) => millis / 1000),
+    runningSince: inSeconds(runningSince),
+    saturatedSince: isSaturated ? inSeconds(lastBegun) : Option.none(),
     paused: table.mode === "paused"
   }
 }

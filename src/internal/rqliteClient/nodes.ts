@@ -59,7 +59,14 @@ const parse = (text: string): URL | undefined => {
 
 const isHttp = (url: URL): boolean => url.protocol === "http:" || url.protocol === "https:"
 
-const baseOf = (url: URL, path = url.pathname): string => url.origin + path.replace(/\/+$/, "")
+// Also of a URL that a node redirects to: /\/+$/ would take the square of its slashes.
+const withoutSlashes = (path: string): string => {
+  let end = path.length
+  while (path[end - 1] === "/") end--
+  return path.slice(0, end)
+}
+
+const baseOf = (url: URL, path = url.pathname): string => url.origin + withoutSlashes(path)
 
 /** Why these credentials cannot be sent. */
 export const credentialsProblem = ({ username }: Credentials): string | undefined =>

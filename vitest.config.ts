@@ -14,8 +14,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
     // By default one core is left idle, which on two is half of them.
     maxWorkers: "100%",
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     reporters: [["default", { summary: false }]]
   }
 })

@@ -316,7 +316,7 @@ export function make<EC = never, RC = never, ED = never, RD = never>(
 export function make<E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD> = {}
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
-  return start(options)
+  return start<E, R, EC, RC, ED, RD>(options)
 }
 
 type AnyOptions<E, R, EC, RC, ED, RD> =
@@ -327,7 +327,7 @@ const start = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
-    Effect.provideService(run(watched, options), ExecutionStore, watched.store)
+    Effect.updateService(run(watched, options), ExecutionStore, () => watched.store)
   )
 
 const run = <E, R, EC, RC, ED, RD>(
@@ -580,4 +580,4 @@ export const layer: {
 } = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD> = {}
 ): Layer.Layer<ExecutionRuntime, StoreRejected, ExecutionStore | Exclude<R | RC | RD, Scope.Scope>> =>
-  Layer.scoped(ExecutionRuntime, start(options))
+  Layer.scoped(ExecutionRuntime, start<E, R, EC, RC, ED, RD>(options))

@@ -54,6 +54,8 @@ export class RqliteUnavailable extends Schema.TaggedError<RqliteUnavailable>("ho
   "RqliteUnavailable",
   rqliteUnavailableFields
 ) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof rqliteUnavailableFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }
@@ -97,6 +99,8 @@ export class RqliteRejected extends Schema.TaggedError<RqliteRejected>("holdfast
   "RqliteRejected",
   rqliteRejectedFields
 ) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof rqliteRejectedFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }
@@ -136,6 +140,8 @@ const rqliteStatementErrorFields = {
 export class RqliteStatementError extends Schema.TaggedError<RqliteStatementError>(
   "holdfast/RqliteError/RqliteStatementError"
 )("RqliteStatementError", rqliteStatementErrorFields) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof rqliteStatementErrorFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }

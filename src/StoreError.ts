@@ -82,6 +82,8 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("hold
   "StoreUnavailable",
   storeUnavailableFields
 ) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof storeUnavailableFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }
@@ -130,6 +132,8 @@ export class StoreRejected extends Schema.TaggedError<StoreRejected>("holdfast/S
   "StoreRejected",
   storeRejectedFields
 ) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof storeRejectedFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }
@@ -166,6 +170,8 @@ export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/Sto
   "StoreCorrupt",
   storeCorruptFields
 ) {
+  // Decoding hands its props and options through here as they are: only keys that are undefined are left out.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: Schema.Struct.Constructor<typeof storeCorruptFields>, options?: Schema.MakeOptions) {
     super(withoutUndefined(props), options)
   }

@@ -4,13 +4,13 @@
  *
  * @since 0.1.0
  */
-import type * as SqlClient from "@effect/sql/SqlClient"
-import type * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExecutionStore from "./ExecutionStore.js"
-import * as internal from "./internal/libsql/sqlClient.js"
 import * as LibsqlStore from "./LibsqlStore.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -32,8 +32,12 @@ export const layer = (
 > =>
   Layer.scopedContext(
     Effect.flatMap(LibsqlStore.make(options), ({ client, replica, store }) =>
-      Effect.map(internal.make(client), (context) =>
-        context.pipe(Context.add(ExecutionStore.ExecutionStore, store), Context.add(LibsqlStore.Replica, replica))
+      Effect.map(LibsqlClient.make({ liveClient: client }), (sql) =>
+        Context.make(ExecutionStore.ExecutionStore, store).pipe(
+          Context.add(LibsqlStore.Replica, replica),
+          Context.add(LibsqlClient.LibsqlClient, sql),
+          Context.add(SqlClient.SqlClient, sql)
+        )
       )
-    )
+    ).pipe(Effect.provideServiceEffect(Reactivity.Reactivity, Reactivity.make))
   )

@@ -9,7 +9,7 @@ import type { Token } from "../hrana/token.js"
 import type { Rows } from "./driver.js"
 import { Failure, ofHrana, ofLocal } from "./error.js"
 import { urlOf } from "./localConnection.js"
-import { makeRead } from "./nulSafeText.js"
+import { makeRead } from "./values.js"
 
 /** - `open`: what opens the local file with its connection to the server. */
 export interface Options {

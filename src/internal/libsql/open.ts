@@ -19,10 +19,9 @@ import * as durability from "./durability.js"
 import { type Failure, toStoreError } from "./error.js"
 import * as localClient from "./localClient.js"
 import * as local from "./localConnection.js"
-import { makeRead } from "./nulSafeText.js"
 import * as remote from "./remoteConnection.js"
 import * as replicas from "./replica.js"
-import { toResult, toStatement } from "./values.js"
+import { makeRead, toResult, toStatement } from "./values.js"
 
 /** - `place`: where the database is, to be shown. */
 interface Database<Driver> {

@@ -1,17 +1,33 @@
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import type { Replica, ReplicaStatus } from "../../LibsqlStore.js"
+import type { Replica } from "../../LibsqlStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import * as log from "../telemetry/log.js"
 import { type Copy, Damaged } from "./copy.js"
 import type { Database, Rows } from "./driver.js"
 import { at, Failure, toStoreError } from "./error.js"
 import type { Remote } from "./remoteConnection.js"
+import {
+  condemn,
+  failed,
+  initial,
+  isBehind,
+  isCompacting,
+  isOther,
+  otherHistory,
+  pulled,
+  removed,
+  type State,
+  statusOf,
+  succeeded,
+  told,
+  written
+} from "./replicaState.js"
 
 /**
  * - `primary`: the server, over HTTP.
@@ -27,30 +43,6 @@ export interface Options {
   readonly readFrom: "primary" | "replica"
 }
 
-/**
- * What is known of the copy. Frames are those of the server's log, times are in milliseconds since the epoch.
- *
- * - `requested`, `reached`: syncs that were asked for, and those that are done, by their numbers.
- * - `frame`: the last one in the copy, none while there is nothing in it.
- * - `written`: the last one that a write of this store is in; `owed`: the last sync that such a write asked for in vain.
- * - `doubts`: how often in a row the server said that its log ends before that frame.
- * - `condemned`: why the copy is to be made again; `keptUntil`: until when it is not.
- * - `pausedUntil`: until when writes are not followed by a sync.
- */
-interface State {
-  requested: number
-  reached: number
-  frame: number | undefined
-  written: number
-  owed: number
-  doubts: number
-  condemned: string | undefined
-  keptUntil: number
-  pausedUntil: number
-  lastSync: number | undefined
-  lastError: Failure | undefined
-}
-
 /** - `alone`: one sync at a time. - `wanted`: has something in it where the copy lacks what this store wrote. */
 interface Syncing {
   readonly options: Options
@@ -62,46 +54,16 @@ interface Syncing {
 /** What an application may read from an old state of the database: nothing is decided by it. */
 const monitoring = new Set(["listExecutions", "readTrace", "idsWithPrefix"])
 
-/**
- * How long after a sync that failed writes go on without one: where the replica's own connection is what does not work, the process stands
- * still for seconds each time. A server that is compacting its log says so at once.
- */
-const pauses = { compacting: 250, other: 10_000 }
-
-/** For how long a copy that was made again is kept, though it be wrong again: making it takes time. */
-const betweenCopies = 60_000
-
-const otherHistory = "the server's log ends before what is in it: it began anew, or is that of a backup"
-
-/** What sqld says while it compacts its log: for a second or two under load. */
-const isCompacting = ({ detail }: Failure): boolean => detail.includes("snapshot not found")
-
 const failure = (detail: string): Failure => new Failure({ reason: "connection", outcome: "not-applied", detail })
 
 const countTables: Statement = { sql: "SELECT count(*) FROM sqlite_master", params: [] }
-
-/** Whether the server's log ends before what was in the copy when it was asked: this is the log of another history. */
-const isOther = (known: number | undefined, frame: number | undefined): boolean =>
-  known !== undefined && frame !== undefined && frame < known
-
-/** The copy is to be made again, with the next sync, for which nobody need wait. */
-const condemn = (state: State): void => {
-  state.condemned ??= otherHistory
-  state.pausedUntil = 0
-}
-
-/** Whether the copy lacks what this store wrote, or cannot be trusted. */
-const isBehind = ({ condemned, doubts, frame = 0, owed, reached, written }: State): boolean =>
-  condemned !== undefined || doubts > 0 || reached === 0 || reached < owed || frame < written
 
 /** Asks the server, where nobody waits: while the replica's own connection looks for a server that is away, the whole process stands still. */
 const ask = ({ options, state }: Syncing): Effect.Effect<number, Failure> =>
   Effect.suspend(() => {
     const known = state.frame
     return Effect.map(options.primary.query(countTables), ({ frame, value: [row] }) => {
-      state.doubts = isOther(known, frame) ? state.doubts + 1 : 0
-      // One who answers for the server may be behind it, but not for long.
-      if (state.doubts > 1) condemn(state)
+      told(state, known, frame)
       return Number(row?.[0])
     })
   })
@@ -115,10 +77,7 @@ const pull = ({ options: { copy }, state }: Syncing, tables: number): Effect.Eff
       const [row] = yield* copy.read(countTables)
       if (Number(row?.[0]) === 0) return yield* new Damaged({ detail: "it has no tables, and the server has some" })
     }
-    // Where the server's log began anew, the copy has all that is in it.
-    if (frame !== undefined && state.frame !== undefined && frame < state.frame) state.written = 0
-    state.frame = frame
-    state.lastSync = began / 1000
+    pulled(state, frame, began)
   })
 
 /** Removes the copy, so that pulling makes another. */
@@ -129,12 +88,7 @@ const discard = ({ options: { copy }, state }: Syncing, why: string): Effect.Eff
     if (now < state.keptUntil) return yield* failure(`the copy was made again a moment ago, and is wrong again: ${why}`)
     yield* log.warning(`the copy is made again: ${why}`)
     yield* copy.remove
-    state.keptUntil = now + betweenCopies
-    state.condemned = undefined
-    state.doubts = 0
-    state.reached = 0
-    state.written = 0
-    state.frame = undefined
+    removed(state, now)
   })
 
 /** Brings the copy up to date, and makes another where it cannot be. */
@@ -151,18 +105,6 @@ const refresh = (syncing: Syncing, tables: number): Effect.Effect<void, Failure>
     )
   })
 
-const failed = (state: State, error: Failure): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    state.lastError = error
-    state.pausedUntil = now + (isCompacting(error) ? pauses.compacting : pauses.other)
-  })
-
-const succeeded = (state: State, reached: number): void => {
-  state.reached = reached
-  state.lastError = undefined
-  state.pausedUntil = 0
-}
-
 /** One sync serves all who asked before it began. `first` gives how many tables the server has. */
 const sync = (syncing: Syncing, first: Effect.Effect<number, Failure>): Effect.Effect<void, Failure> =>
   Effect.suspend(() => {
@@ -174,7 +116,7 @@ const sync = (syncing: Syncing, first: Effect.Effect<number, Failure>): Effect.E
       return Effect.flatMap(first, (tables) => refresh(syncing, tables)).pipe(
         Effect.mapError(at(syncing.options.syncUrl)),
         Effect.tapBoth({
-          onFailure: (error) => failed(state, error),
+          onFailure: (error) => Effect.map(Clock.currentTimeMillis, (now) => failed(state, error, now)),
           onSuccess: () => Effect.sync(() => succeeded(state, upTo))
         }),
         Effect.uninterruptible
@@ -191,8 +133,7 @@ const afterWrite = (syncing: Syncing, frame: number | undefined): Effect.Effect<
     const { state, wanted } = syncing
     const now = yield* Clock.currentTimeMillis
     const synced = now < state.pausedUntil ? false : yield* Effect.isSuccess(sync(syncing, Effect.succeed(0)))
-    if (!synced) state.owed = ++state.requested
-    state.written = Math.max(state.written, frame ?? 0)
+    written(state, frame, synced)
     if (isBehind(state)) yield* Queue.offer(wanted, undefined)
   })
 
@@ -246,32 +187,6 @@ const database = (syncing: Syncing): Database => {
       )
   }
 }
-
-const statusOf = (state: State, now: number): ReplicaStatus => {
-  const lastSync = Option.fromNullable(state.lastSync)
-  return {
-    lastSync,
-    lag: Option.map(lastSync, (seconds) => Duration.millis(Math.max(0, now - seconds * 1000))),
-    frame: Option.fromNullable(state.frame),
-    lastError: Option.map(Option.fromNullable(state.lastError), (error) =>
-      toStoreError({ operation: "sync" }, error, false)
-    )
-  }
-}
-
-const initial = (): State => ({
-  requested: 0,
-  reached: 0,
-  frame: undefined,
-  written: 0,
-  owed: 0,
-  doubts: 0,
-  condemned: undefined,
-  keptUntil: 0,
-  pausedUntil: 0,
-  lastSync: undefined,
-  lastError: undefined
-})
 
 /**
  * A replica: a copy of a server's database which is brought up to date now and then, and answers what may be old. Everything else is the

@@ -1,5 +1,6 @@
-import type { InStatement, InValue, ResultSet, Row, Value } from "@libsql/client"
+import type { Client, InStatement, InValue, ResultSet, Row, Value } from "@libsql/client"
 import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
+import { canWrap, unwrap, wrap } from "../sqliteDriver/nulSafeText.js"
 
 // What is bound as a number is a double to libSQL, also where it is whole.
 const bound = (param: Param): InValue =>
@@ -17,6 +18,33 @@ export const toResult = ({ lastInsertRowid, rowsAffected }: ResultSet): Statemen
 export const plain = (value: Value): Value => {
   const number = Number(value)
   return typeof value === "bigint" && Number.isSafeInteger(number) ? number : value
+}
+
+const whole = (value: Value | undefined): unknown =>
+  value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value ?? null)
+
+/**
+ * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as bytes,
+ * with a mark in front that tells it from what is stored as bytes.
+ */
+export const makeRead = (): ((
+  client: Client,
+  statement: Statement
+) => Promise<ReadonlyArray<ReadonlyArray<unknown>>>) => {
+  // What is asked of a store are a few texts.
+  const wrapped = new Map<string, string>()
+  return async (client, statement) => {
+    const { params, sql } = statement
+    if (!canWrap(sql)) return (await client.execute(toStatement(statement))).rows.map((row) => Array.from(row, plain))
+    let text = wrapped.get(sql)
+    if (text === undefined) {
+      const { columns } = await client.execute(toStatement({ sql: `SELECT * FROM (${sql}) LIMIT 0`, params }))
+      text = wrap(sql, columns.length)
+      wrapped.set(sql, text)
+    }
+    const { rows } = await client.execute(toStatement({ sql: text, params }))
+    return rows.map((row) => Array.from(row, whole))
+  }
 }
 
 const safeRow = (row: Row, columns: ReadonlyArray<string>): Row => {

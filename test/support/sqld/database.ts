@@ -94,6 +94,68 @@ export interface Connection {
 /** As a database is configured: whether it syncs each commit. */
 export type Durability = "relaxed" | "strong"
 
+/** The arguments of a statement as the library takes them. */
+const bound = (sql: string, { args, named_args }: Stmt): ReadonlyArray<unknown> => {
+  const wanted = placeholders(sql)
+  if (named_args.length > 0) {
+    return [Object.fromEntries(named_args.map(({ name, value }) => [name.replace(/^[:@$]/, ""), toSqlite(value)]))]
+  }
+  const count = wanted.reduce((most, { index }) => Math.max(most, index), 0)
+  const invalid = (detail: string) =>
+    new StatementError({ message: `Arguments do not match SQL parameters: ${detail}`, code: "ARGS_INVALID" })
+  if (args.length < count) throw invalid(`value for parameter ${args.length + 1} not found`)
+  if (args.length > count) throw invalid(`too many parameters, expected ${count} found ${args.length}`)
+  checkSizes(sql, args)
+  return args.map(toSqlite)
+}
+
+const check = (db: Sqlite.Database, sql: string): void => {
+  if (unsupported.test(sql)) throw parseError(`unsupported statement: ${sql}`)
+  const statements = split(sql)
+  if (statements.length === 0) {
+    throw new StatementError({ message: "SQL string does not contain any statement", code: "SQL_NO_STATEMENT" })
+  }
+  if (statements.length > 1 && !/^\s*CREATE\s+TRIGGER/i.test(sql)) {
+    throw new StatementError({ message: "SQL string contains more than one statement", code: "SQL_MANY_STATEMENTS" })
+  }
+  try {
+    db.prepare(sql)
+  } catch (error) {
+    if (/syntax error|incomplete input|unrecognized token/.test(messageOf(error))) throw parseError(messageOf(error))
+  }
+}
+
+const writes = (db: Sqlite.Database, sql: string): boolean => {
+  if (/^\s*PRAGMA\b/i.test(sql)) return true
+  if (/^\s*(EXPLAIN|BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i.test(sql)) return false
+  try {
+    return !db.prepare(sql).readonly
+  } catch {
+    return !/^\s*(SELECT|VALUES|WITH)\b/i.test(sql)
+  }
+}
+
+const run = (db: Sqlite.Database, sql: string, args: ReadonlyArray<unknown>): StmtResult => {
+  const counter = (sql: string): number => Number(db.prepare(sql).pluck().get())
+  const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql)
+  const changes = /^\s*(WITH\b.*\b)?(INSERT|REPLACE|UPDATE|DELETE)\b/is.test(sql)
+  const inserts = /^\s*(INSERT|REPLACE)\b/i.test(sql)
+  const cols = statement.reader ? statement.columns().map(({ name, type }) => ({ name, decltype: type })) : []
+  const rows = statement.reader
+    ? statement
+        .raw()
+        .safeIntegers()
+        .all(...args)
+    : []
+  if (!statement.reader) statement.run(...args)
+  return {
+    cols,
+    rows: rows.map((row) => row.map(fromSqlite)),
+    affected_row_count: changes ? counter("SELECT changes()") : 0,
+    last_insert_rowid: inserts ? String(counter("SELECT last_insert_rowid()")) : null
+  }
+}
+
 /** Opens a connection to a database file. */
 export const connect = (filename: string, durability: Durability): Connection => {
   const db = new Sqlite(filename)
@@ -102,75 +164,17 @@ export const connect = (filename: string, durability: Durability): Connection =>
   // A test's database need survive nothing, but says what a server's would.
   db.pragma("synchronous = OFF")
   const synchronous = durability === "strong" ? 2 : 1
-
-  const args = (sql: string, { args, named_args }: Stmt): ReadonlyArray<unknown> => {
-    const wanted = placeholders(sql)
-    if (named_args.length > 0) {
-      return [Object.fromEntries(named_args.map(({ name, value }) => [name.replace(/^[:@$]/, ""), toSqlite(value)]))]
-    }
-    const count = wanted.reduce((most, { index }) => Math.max(most, index), 0)
-    const invalid = (detail: string) =>
-      new StatementError({ message: `Arguments do not match SQL parameters: ${detail}`, code: "ARGS_INVALID" })
-    if (args.length < count) throw invalid(`value for parameter ${args.length + 1} not found`)
-    if (args.length > count) throw invalid(`too many parameters, expected ${count} found ${args.length}`)
-    checkSizes(sql, args)
-    return args.map(toSqlite)
-  }
-
-  const counter = (sql: string): number => Number(db.prepare(sql).pluck().get())
+  const told = (sql: string): string =>
+    sql
+      .replace(/^PRAGMA synchronous$/i, "SELECT synchronous FROM pragma_synchronous")
+      .replace(/\bpragma_synchronous\b/i, `(SELECT ${synchronous} AS synchronous)`)
 
   return {
-    check: (sql) => {
-      if (unsupported.test(sql)) throw parseError(`unsupported statement: ${sql}`)
-      const statements = split(sql)
-      if (statements.length === 0) {
-        throw new StatementError({ message: "SQL string does not contain any statement", code: "SQL_NO_STATEMENT" })
-      }
-      if (statements.length > 1 && !/^\s*CREATE\s+TRIGGER/i.test(sql)) {
-        throw new StatementError({
-          message: "SQL string contains more than one statement",
-          code: "SQL_MANY_STATEMENTS"
-        })
-      }
-      try {
-        db.prepare(sql)
-      } catch (error) {
-        if (/syntax error|incomplete input|unrecognized token/.test(messageOf(error)))
-          throw parseError(messageOf(error))
-      }
-    },
-    writes: (sql) => {
-      if (/^\s*PRAGMA\b/i.test(sql)) return true
-      if (/^\s*(EXPLAIN|BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i.test(sql)) return false
-      try {
-        return !db.prepare(sql).readonly
-      } catch {
-        return !/^\s*(SELECT|VALUES|WITH)\b/i.test(sql)
-      }
-    },
+    check: (sql) => check(db, sql),
+    writes: (sql) => writes(db, sql),
     run: (sql, stmt) => {
       try {
-        const text = sql
-          .replace(/^PRAGMA synchronous$/i, "SELECT synchronous FROM pragma_synchronous")
-          .replace(/\bpragma_synchronous\b/i, `(SELECT ${synchronous} AS synchronous)`)
-        const statement = db.prepare<Array<unknown>, ReadonlyArray<unknown>>(text)
-        const changes = /^\s*(WITH\b.*\b)?(INSERT|REPLACE|UPDATE|DELETE)\b/is.test(sql)
-        const inserts = /^\s*(INSERT|REPLACE)\b/i.test(sql)
-        const bound = args(sql, stmt)
-        const cols = statement.reader ? statement.columns().map(({ name, type }) => ({ name, decltype: type })) : []
-        const rows = statement.reader
-          ? statement
-              .raw()
-              .safeIntegers()
-              .all(...bound)
-          : []
-        if (!statement.reader) statement.run(...bound)
-        return {
-          cols,
-          rows: rows.map((row) => row.map(fromSqlite)),
-          affected_row_count: changes ? counter("SELECT changes()") : 0,
-          last_insert_rowid: inserts ? String(counter("SELECT last_insert_rowid()")) : null
-        }
+        return run(db, told(sql), bound(sql, stmt))
       } catch (error) {
         throw error instanceof StatementError ? error : sqliteError(error, sql)
       }

@@ -1,0 +1,128 @@
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import type { ReplicaStatus } from "../../LibsqlStore.js"
+import { type Failure, toStoreError } from "./error.js"
+
+/**
+ * What is known of the copy. Frames are those of the server's log, times are in milliseconds since the epoch.
+ *
+ * - `requested`, `reached`: syncs that were asked for, and those that are done, by their numbers.
+ * - `frame`: the last one in the copy, none while there is nothing in it.
+ * - `written`: the last one that a write of this store is in; `owed`: the last sync that such a write asked for in vain.
+ * - `doubts`: how often in a row the server said that its log ends before that frame.
+ * - `condemned`: why the copy is to be made again; `keptUntil`: until when it is not.
+ * - `pausedUntil`: until when writes are not followed by a sync.
+ */
+export interface State {
+  requested: number
+  reached: number
+  frame: number | undefined
+  written: number
+  owed: number
+  doubts: number
+  condemned: string | undefined
+  keptUntil: number
+  pausedUntil: number
+  lastSync: number | undefined
+  lastError: Failure | undefined
+}
+
+/** The state of a copy that was not looked at yet. */
+export const initial = (): State => ({
+  requested: 0,
+  reached: 0,
+  frame: undefined,
+  written: 0,
+  owed: 0,
+  doubts: 0,
+  condemned: undefined,
+  keptUntil: 0,
+  pausedUntil: 0,
+  lastSync: undefined,
+  lastError: undefined
+})
+
+/**
+ * How long after a sync that failed writes go on without one: where the replica's own connection is what does not work, the process stands
+ * still for seconds each time. A server that is compacting its log says so at once.
+ */
+const pauses = { compacting: 250, other: 10_000 }
+
+/** For how long a copy that was made again is kept, though it be wrong again: making it takes time. */
+const betweenCopies = 60_000
+
+export const otherHistory = "the server's log ends before what is in it: it began anew, or is that of a backup"
+
+/** What sqld says while it compacts its log: for a second or two under load. */
+export const isCompacting = ({ detail }: Failure): boolean => detail.includes("snapshot not found")
+
+/** Whether the server's log ends before what was in the copy when it was asked: this is the log of another history. */
+export const isOther = (known: number | undefined, frame: number | undefined): boolean =>
+  known !== undefined && frame !== undefined && frame < known
+
+/** The copy is to be made again, with the next sync, for which nobody need wait. */
+export const condemn = (state: State): void => {
+  state.condemned ??= otherHistory
+  state.pausedUntil = 0
+}
+
+/** The copy was pulled to this frame, and what it holds is no older than `began`. */
+export const pulled = (state: State, frame: number | undefined, began: number): void => {
+  // Where the server's log began anew, the copy has all that is in it.
+  if (frame !== undefined && state.frame !== undefined && frame < state.frame) state.written = 0
+  state.frame = frame
+  state.lastSync = began / 1000
+}
+
+/** The files of the copy were removed. */
+export const removed = (state: State, now: number): void => {
+  state.keptUntil = now + betweenCopies
+  state.condemned = undefined
+  state.doubts = 0
+  state.reached = 0
+  state.written = 0
+  state.frame = undefined
+}
+
+/** The server said where its log ends, when `known` was what is in the copy. */
+export const told = (state: State, known: number | undefined, frame: number | undefined): void => {
+  state.doubts = isOther(known, frame) ? state.doubts + 1 : 0
+  // One who answers for the server may be behind it, but not for long.
+  if (state.doubts > 1) condemn(state)
+}
+
+/** A write of this store was answered, and the sync that follows it, if any. */
+export const written = (state: State, frame: number | undefined, synced: boolean): void => {
+  if (!synced) state.owed = ++state.requested
+  state.written = Math.max(state.written, frame ?? 0)
+}
+
+/** Whether the copy lacks what this store wrote, or cannot be trusted. */
+export const isBehind = ({ condemned, doubts, frame = 0, owed, reached, written }: State): boolean =>
+  condemned !== undefined || doubts > 0 || reached === 0 || reached < owed || frame < written
+
+/** A sync failed. */
+export const failed = (state: State, error: Failure, now: number): void => {
+  state.lastError = error
+  state.pausedUntil = now + (isCompacting(error) ? pauses.compacting : pauses.other)
+}
+
+/** A sync is done, which serves all that were asked for up to this one. */
+export const succeeded = (state: State, reached: number): void => {
+  state.reached = reached
+  state.lastError = undefined
+  state.pausedUntil = 0
+}
+
+/** The state as it is shown. */
+export const statusOf = (state: State, now: number): ReplicaStatus => {
+  const lastSync = Option.fromNullable(state.lastSync)
+  return {
+    lastSync,
+    lag: Option.map(lastSync, (seconds) => Duration.millis(Math.max(0, now - seconds * 1000))),
+    frame: Option.fromNullable(state.frame),
+    lastError: Option.map(Option.fromNullable(state.lastError), (error) =>
+      toStoreError({ operation: "sync" }, error, false)
+    )
+  }
+}

@@ -34,7 +34,11 @@ const docstringsOf = (source: string): string =>
     .join("\n")
 
 const snippets = async (): Promise<ReadonlyArray<Snippet>> => {
-  const pages = [...(await readdir(root)).filter((file) => file.endsWith(".md")), ...(await filesBelow("docs", ".md"))]
+  const pages = [
+    ...(await readdir(root)).filter((file) => file.endsWith(".md")),
+    // Its blocks are files of examples/, which belong together and are compiled there.
+    ...(await filesBelow("docs", ".md")).filter((file) => file !== join("docs", "getting-started.md"))
+  ]
   const sources = await filesBelow("src", ".ts")
   const read = (file: string) => readFile(join(root, file), "utf8")
   const inPages = pages.map(async (page) => blocksOf(page, await read(page)))

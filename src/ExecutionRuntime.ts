@@ -303,21 +303,20 @@ export interface Options<D, EC = never, RC = never, ED = never, RD = never>
  * @since 0.1.0
  * @category constructors
  */
-export function make<D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
-  options: Options<D, EC, RC, ED, RD>
-): Effect.Effect<
-  ExecutionRuntime,
-  StoreRejected,
-  ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD
->
-export function make<EC = never, RC = never, ED = never, RD = never>(
-  options?: CommonOptions<EC, RC, ED, RD>
-): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | RC | RD>
-export function make<E, R, EC, RC, ED, RD>(
+export const make: {
+  <D extends Processor.Definitions, EC = never, RC = never, ED = never, RD = never>(
+    options: Options<D, EC, RC, ED, RD>
+  ): Effect.Effect<
+    ExecutionRuntime,
+    StoreRejected,
+    ExecutionStore | Scope.Scope | Processor.Definitions.Context<D> | RC | RD
+  >
+  <EC = never, RC = never, ED = never, RD = never>(
+    options?: CommonOptions<EC, RC, ED, RD>
+  ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | RC | RD>
+} = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD> = {}
-): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> {
-  return start<E, R, EC, RC, ED, RD>(options)
-}
+): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> => start(options)
 
 type AnyOptions<E, R, EC, RC, ED, RD> =
   | Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>

@@ -58,12 +58,13 @@ export const ChildState = Schema.Struct({
  *   not ended. It is there until the execution is purged.
  * - `activePath`, `history`: the dotted path of the active state, and the last active child of each composite state.
  * - `context`: the user's data.
- * - `priority`: 0 to 4.
  * - `processedEvents`: how many events it has handled.
  * - `parentId`, `childId`, `children`, `invokeSeq`, `rootPath`, `definitionFqn`: its place in a tree of executions.
  * - `deferred`: events held back until the state changes.
- * - `createdAt`, `updatedAt`, `finishedAt`, `expiresAt`: seconds since the epoch with a fraction, or null. The store stamps the first
- *   three from `Clock` at each commit; `finishedAt` is set while the status is `DONE` or `CANCELLED`.
+ * - `createdAt`, `updatedAt`, `finishedAt`: seconds since the epoch with a fraction, or null. The store stamps them from `Clock` at each
+ *   commit; `finishedAt` is set while the status is `DONE` or `CANCELLED`.
+ * - `priority`, 0 to 4, and `expiresAt`, seconds since the epoch or null: kept for harel, which shares the stored format. Nothing here acts on
+ *   them: what is to happen at a time is a timer's, and events are delivered in the order of the outbox.
  * - `extra`: keys of the stored row that this version does not know; they are kept when the row is written again.
  *
  * @since 0.1.0

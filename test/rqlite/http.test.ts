@@ -100,7 +100,7 @@ describe("a commit", () => {
   it.scoped("carries a context of 5 MB, and reads of it share no request that would grow without bound", () =>
     Effect.gen(function* () {
       const server = yield* RqliteServer.make()
-      const store = yield* open(server.urls)
+      const store = yield* open(server.urls, { maxContextBytes: 6_000_000 })
       const saved = yield* store.save(order("a", { context: { text: "x".repeat(5_000_000) } }))
       expect(yield* store.load("a")).toEqual(Option.some(saved))
       const before = (yield* server.received).length

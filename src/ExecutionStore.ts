@@ -562,7 +562,7 @@ export const streamExecutions = (query: ListQuery = {}): Stream.Stream<Execution
  * import * as Stream from "effect/Stream"
  * import { streamCorrupt } from "holdfast/ExecutionStore"
  *
- * const report = Stream.runForEach(streamCorrupt(), (row) => Effect.logError(row.message))
+ * const corrupt = Stream.runCollect(streamCorrupt())
  *
  * @since 0.1.0
  * @category accessors

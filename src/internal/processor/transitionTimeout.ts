@@ -2,6 +2,8 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 
@@ -29,6 +31,16 @@ export const bounded = <A, E, R, E2>(
   onTimeout: (timeout: Duration.Duration) => E2
 ): Effect.Effect<A, E | E2, R> => (Duration.isFinite(timeout) ? inOwnFiber(effect, timeout, onTimeout) : effect)
 
+/**
+ * Runs an effect in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as they
+ * are. Fibers that the effect forks log as ever.
+ */
+const runAwaited = <A, E, R>(runtime: Runtime.Runtime<R>, effect: Effect.Effect<A, E, R>): Fiber.RuntimeFiber<A, E> => {
+  const level = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.unhandledErrorLogLevel)
+  const silent = Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none())
+  return Runtime.runFork(silent)(Effect.withUnhandledErrorLogLevel(effect, level))
+}
+
 const inOwnFiber = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
   timeout: Duration.Duration,
@@ -37,7 +49,7 @@ const inOwnFiber = <A, E, R, E2>(
   Effect.uninterruptibleMask((restore) =>
     // what the effect runs under is not masked
     Effect.flatMap(restore(Effect.runtime<R>()), (runtime) => {
-      const fiber = Runtime.runFork(runtime)(effect)
+      const fiber = runAwaited(runtime, effect)
       const exit = fiber.unsafePoll()
       if (exit !== null) return exit
       const late = Effect.failSync(() => onTimeout(timeout))

@@ -245,7 +245,7 @@ const tellUnreadable = <A>({ monitor, progress }: Worker<A>, corrupt: StoreCorru
   if (progress.unreadable.has(corrupt.key)) return told
   if (progress.unreadable.size >= mostUnreadable) progress.unreadable.clear()
   progress.unreadable.add(corrupt.key)
-  return Effect.zipRight(told, Effect.logWarning(corrupt.message))
+  return Effect.zipRight(told, log.warning(corrupt.message))
 }
 
 /** A row that does not decode is no use to anybody but people. */

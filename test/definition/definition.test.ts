@@ -213,6 +213,9 @@ describe("What is not of the definition", () => {
         send.message,
         'send of execution "p" (positive) is refused: the payload of event Add is wrong at count'
       )
+      const after = { after: Number.POSITIVE_INFINITY }
+      const delayed = yield* Effect.flip(Positive.send("p", "Add", { count: 1 }, after))
+      assert.include(delayed.message, "the delay is wrong at after: expected a finite duration")
       assert.deepStrictEqual((yield* store.listExecutions()).items, [])
       assert.deepStrictEqual((yield* store.pendingOutbox()).entries, [])
     }).pipe(inMemory)

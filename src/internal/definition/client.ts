@@ -110,13 +110,21 @@ const send =
       }
       const data = yield* Either.mapLeft(codec.encode(payload), refused)
       const event = Event.make({ id: options.id ?? (yield* Ids.next), kind, data })
-      const dueAt = options.at ?? (options.after === undefined ? undefined : yield* later(options.after))
+      const delayed = refuse(contract, id, "send", "delay")
+      const dueAt = options.at ?? (options.after === undefined ? undefined : yield* later(delayed, options.after))
       yield* Effect.flatMap(ExecutionStore, (store) => store.enqueue([{ targetId: id, event, dueAt }]))
       return event.id
     })
 
-const later = (delay: Duration.DurationInput): Effect.Effect<number> =>
-  Effect.map(Clock.currentTimeMillis, (now) => now / 1000 + Duration.toSeconds(delay))
+const later = (
+  refused: (problem: Problem) => InvalidInput,
+  delay: Duration.DurationInput
+): Effect.Effect<number, InvalidInput> =>
+  Effect.gen(function* () {
+    const after = Option.filter(Duration.decodeUnknown(delay), Duration.isFinite)
+    if (Option.isNone(after)) return yield* refused({ path: "after", problem: "expected a finite duration" })
+    return (yield* Clock.currentTimeMillis) / 1000 + Duration.toSeconds(after.value)
+  })
 
 const list =
   (contract: Contract) =>

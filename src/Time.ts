@@ -54,4 +54,8 @@ export const toSeconds = (time: Input): number => {
  * @since 0.1.0
  * @category conversions
  */
-export const toDateTime = (seconds: number): Option.Option<DateTime.Utc> => DateTime.make(Math.round(seconds * 1000))
+export const toDateTime = (seconds: number): Option.Option<DateTime.Utc> => {
+  // Far from the epoch `seconds * 1000` can round to the next millisecond. The two parts do not: the first is exact, and the second is small.
+  const whole = Math.trunc(seconds)
+  return DateTime.make(whole * 1000 + Math.round((seconds - whole) * 1000))
+}

@@ -31,6 +31,14 @@ describe("Time", () => {
     assert.strictEqual(Time.toSeconds(1790000000.1234567), 1790000000.1234567)
   })
 
+  it.each([-4481244321553470, 4481244321553470, -8.64e15, 8.64e15, -1, 0, 1])(
+    "gives back %d milliseconds",
+    (millis) => {
+      const time = DateTime.unsafeMake(millis)
+      assert.deepStrictEqual(Time.toDateTime(Time.toSeconds(time)), Option.some(time))
+    }
+  )
+
   it.prop(
     "gives back the milliseconds of a DateTime",
     [FastCheck.integer({ min: -8.64e15, max: 8.64e15 })],

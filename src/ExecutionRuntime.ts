@@ -334,134 +334,195 @@ const run = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
-    const { store } = watched
-    const { leases = false, onFailure, retention } = options
-    const pollInterval = options.pollInterval ?? "1 second"
-    const timerInterval = options.timerInterval ?? "5 seconds"
     const definitions: Registry = new Map()
-    // The policy is for the failures as they are.
-    const given = withTypedFailures(givenTransitions(options))
-    const { transitionTimeout } = options
-    const provided = yield* processor.provided(given, transitionTimeout)
-    for (const [id, transition] of provided) registry.add(definitions, id, transition)
-    const { process } = yield* processor.make(definitions, options.conflictRetry)
     const unknown: unknownDefinitions.UnknownDefinitions = new Map()
-    const processing: typeof process = (executionId, event, processOptions) =>
-      Effect.catchTag(
-        process(executionId, event, processOptions),
-        "DefinitionNotFound",
-        (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
-          options.unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
-      )
-
-    const deliver = (
-      entry: OutboxEntry,
-      delivery: QueueWorker.Delivery
-    ): Effect.Effect<
-      QueueWorker.Delivered,
-      ED | TransitionFailed | Processor.ProcessError | QueueWorker.DeliveryTimedOut,
-      RD
-    > => {
-      const { event, seq, targetId } = entry
-      if (targetId !== null) {
-        return Effect.as(processing(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
-      }
-      const { deliverExternal } = options
-      const sent = deliverExternal === undefined ? Effect.void : deliverExternal(entry, delivery)
-      return Effect.as(inTime.deliver(options, "deliverExternal", sent), delivered)
-    }
-
+    const { process } = yield* makeProcessor(definitions, options)
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
-    const retained = retention === undefined ? undefined : yield* Retention.make(retention)
-    const telemetry = yield* Telemetry.make({ interval: options.statsInterval ?? "15 seconds" })
-    const shards = leases === false ? undefined : yield* Shards.make(leases === true ? {} : leases)
-    const common = { ...options, shards }
+    const background = yield* startBackground(options)
+    const workers = yield* startWorkers(options, definitions, waitForDefinition(process, unknown, options), background)
 
-    // All stop at the same time, each in its own order.
-    const [outbox, spawns, timers] = yield* Effect.parallelFinalizers(
-      Effect.all([
-        Effect.sequentialFinalizers(OutboxRelay.make({ ...common, deliver })),
-        Effect.sequentialFinalizers(
-          SpawnRelay.make({
-            ...common,
-            child: inTime.child(options, options.child),
-            serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
-          })
-        ),
-        Effect.sequentialFinalizers(
-          TimerSweeper.make({
-            ...common,
-            pollInterval: timerInterval,
-            deliver: (timer, event) =>
-              processing(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
-                Effect.as(acknowledged),
-                // Purged: there is nobody to wait for.
-                Effect.catchTag("ExecutionNotFound", () => Effect.succeed(delivered))
-              )
-          })
-        )
-      ])
-    )
-
-    const workers = { outbox, spawns, timers }
-    const each = (f: (worker: QueueWorker.QueueWorker) => Effect.Effect<void>) =>
-      Effect.forEach(Object.values(workers), f, { discard: true })
-    const awaitFatal = [outbox, spawns, timers, telemetry, shards, retained]
-      .flatMap((fiber) => (fiber === undefined ? [] : [fiber.awaitFatal]))
-      .reduce((first, second) => Effect.raceFirst(first, second))
-    const quiet = yield* idle.make([outbox, spawns], pollInterval)
+    const pollInterval = options.pollInterval ?? "1 second"
+    const awaitFatal = firstFatal([...Object.values(workers), ...Object.values(background)])
+    const quiet = yield* idle.make([workers.outbox, workers.spawns], pollInterval)
     const healthNow = yield* health.make({
       watched,
       workers,
-      shards: Option.fromNullable(shards),
-      retention: Option.fromNullable(retained),
-      telemetry,
+      shards: Option.fromNullable(background.shards),
+      retention: Option.fromNullable(background.retention),
+      telemetry: background.telemetry,
       relayInterval: pollInterval,
-      timerInterval,
+      timerInterval: timerInterval(options),
       stallAfter: options.stallAfter ?? "30 seconds",
       awaitFatal,
       unknownDefinitions: unknown
     })
     const control = yield* Control.make({ conflictRetry: options.conflictRetry })
 
-    const create = (execution: Execution, commit?: Commit) =>
-      store
-        .commit({ ...execution, version: 0 }, commit)
-        .pipe(Effect.catchTag("StoreConflict", () => new AlreadyExists({ executionId: execution.id })))
-
     return {
-      create,
-      start: (execution, data) =>
-        create(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id, data) }] }),
-      send: (targetId, event, options) =>
-        Effect.flatMap(store.enqueue([{ targetId, event }], options), ([seq]) =>
-          seq === undefined ? noSeq() : Effect.succeed(seq)
-        ),
-      register: register(
-        definitions,
-        { onFailure: onFailure === "fail" ? "fail" : "retry", transitionTimeout },
-        (definitionId) =>
-          Effect.zipRight(
-            unknownDefinitions.forget(unknown, definitionId),
-            each((worker) => worker.retryWaiting)
-          )
+      ...writes(watched.store, process),
+      register: register(definitions, registrationPolicy(options), (definitionId) =>
+        Effect.zipRight(
+          unknownDefinitions.forget(unknown, definitionId),
+          each(workers, (worker) => worker.retryWaiting)
+        )
       ),
-      process: (executionId, event, options) =>
-        Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options)),
       awaitIdle: Effect.raceFirst(awaitFatal, quiet),
       awaitFatal,
       health: healthNow,
       commits,
-      pause: each((worker) => worker.pause),
-      resume: each((worker) => worker.resume),
+      pause: each(workers, (worker) => worker.pause),
+      resume: each(workers, (worker) => worker.resume),
       control,
       deadLetters: {
-        list: store.deadLetters.list,
-        redrive: store.deadLetters.redrive,
-        discard: store.deadLetters.discard
+        list: watched.store.deadLetters.list,
+        redrive: watched.store.deadLetters.redrive,
+        discard: watched.store.deadLetters.discard
       }
     }
   })
+
+type RuntimeProcessor = Processor.Processor<TransitionFailed>
+type Process = RuntimeProcessor["process"]
+
+/** The processor of the transitions in the options, and of those that are registered later. */
+const makeProcessor = <E, R, EC, RC, ED, RD>(
+  definitions: Registry,
+  options: AnyOptions<E, R, EC, RC, ED, RD>
+): Effect.Effect<RuntimeProcessor, never, ExecutionStore | R> =>
+  Effect.gen(function* () {
+    // The policy comes first, as it is for the failures as they are.
+    const given = withTypedFailures(givenTransitions(options))
+    const provided = yield* processor.provided(given, options.transitionTimeout)
+    for (const [id, transition] of provided) registry.add(definitions, id, transition)
+    return yield* processor.make(definitions, options.conflictRetry)
+  })
+
+/** What runs beside the workers. */
+interface Background {
+  readonly retention: Retention.Retention | undefined
+  readonly telemetry: Telemetry.Telemetry
+  readonly shards: Shards.Shards | undefined
+}
+
+type BackgroundOptions = Pick<CommonOptions, "leases" | "retention" | "statsInterval">
+
+const startBackground = ({
+  leases = false,
+  retention,
+  statsInterval = "15 seconds"
+}: BackgroundOptions): Effect.Effect<Background, StoreRejected, ExecutionStore | Scope.Scope> =>
+  Effect.all({
+    retention: retention === undefined ? Effect.succeed(undefined) : Retention.make(retention),
+    telemetry: Telemetry.make({ interval: statsInterval }),
+    shards: leases === false ? Effect.succeed(undefined) : Shards.make(leases === true ? {} : leases)
+  })
+
+type Workers = health.Options["workers"]
+
+type WorkerOptions<EC, RC, ED, RD> = Omit<CommonOptions<EC, RC, ED, RD>, "definitions" | "onFailure">
+
+const timerInterval = ({ timerInterval = "5 seconds" }: Pick<CommonOptions, "timerInterval">): Duration.DurationInput =>
+  timerInterval
+
+/** Starts the workers. At the end all stop at the same time, each in its own order. */
+const startWorkers = <EC, RC, ED, RD>(
+  options: WorkerOptions<EC, RC, ED, RD>,
+  definitions: Registry,
+  process: Process,
+  { shards }: Background
+): Effect.Effect<Workers, never, ExecutionStore | Scope.Scope | RC | RD> => {
+  const common = { ...options, shards }
+  return Effect.parallelFinalizers(
+    Effect.all({
+      outbox: Effect.sequentialFinalizers(OutboxRelay.make({ ...common, deliver: deliverEvent(options, process) })),
+      spawns: Effect.sequentialFinalizers(
+        SpawnRelay.make({
+          ...common,
+          child: inTime.child(options, options.child),
+          serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
+        })
+      ),
+      timers: Effect.sequentialFinalizers(
+        TimerSweeper.make({
+          ...common,
+          pollInterval: timerInterval(options),
+          deliver: (timer, event) =>
+            process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
+              Effect.as(acknowledged),
+              // Purged: there is nobody to wait for.
+              Effect.catchTag("ExecutionNotFound", () => Effect.succeed(delivered))
+            )
+        })
+      )
+    })
+  )
+}
+
+/** Delivers an event to its execution, and one without a target to the application. */
+const deliverEvent =
+  <EC, RC, ED, RD>(options: WorkerOptions<EC, RC, ED, RD>, process: Process) =>
+  (
+    entry: OutboxEntry,
+    delivery: QueueWorker.Delivery
+  ): Effect.Effect<
+    QueueWorker.Delivered,
+    ED | TransitionFailed | Processor.ProcessError | QueueWorker.DeliveryTimedOut,
+    RD
+  > => {
+    const { event, seq, targetId } = entry
+    if (targetId !== null) return Effect.as(process(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
+    const { deliverExternal } = options
+    const sent = deliverExternal === undefined ? Effect.void : deliverExternal(entry, delivery)
+    return Effect.as(inTime.deliver(options, "deliverExternal", sent), delivered)
+  }
+
+const each = (workers: Workers, f: (worker: QueueWorker.QueueWorker) => Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.forEach(Object.values(workers), f, { discard: true })
+
+/** Dies with the first defect that ends any of these. */
+const firstFatal = (
+  fibers: ReadonlyArray<{ readonly awaitFatal: Effect.Effect<never> } | undefined>
+): Effect.Effect<never> =>
+  fibers
+    .flatMap((fiber) => (fiber === undefined ? [] : [fiber.awaitFatal]))
+    .reduce((first, second) => Effect.raceFirst(first, second))
+
+/** What a runtime offers to write to its store. */
+const writes = (
+  store: ExecutionStore,
+  process: Process
+): Pick<ExecutionRuntime, "create" | "start" | "send" | "process"> => {
+  const create: ExecutionRuntime["create"] = (execution, commit) =>
+    store
+      .commit({ ...execution, version: 0 }, commit)
+      .pipe(Effect.catchTag("StoreConflict", () => new AlreadyExists({ executionId: execution.id })))
+  return {
+    create,
+    start: (execution, data) =>
+      create(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id, data) }] }),
+    send: (targetId, event, options) =>
+      Effect.flatMap(store.enqueue([{ targetId, event }], options), ([seq]) =>
+        seq === undefined ? noSeq() : Effect.succeed(seq)
+      ),
+    process: (executionId, event, options) =>
+      Effect.zipRight(refuseReserved(executionId, event, options), process(executionId, event, options))
+  }
+}
+
+/** Work for a definition that this runtime does not have waits for it, or counts as failed. */
+const waitForDefinition =
+  (
+    process: Process,
+    unknown: unknownDefinitions.UnknownDefinitions,
+    { unknownDefinition }: Pick<CommonOptions, "unknownDefinition">
+  ): Process =>
+  (executionId, event, options) =>
+    Effect.catchTag(
+      process(executionId, event, options),
+      "DefinitionNotFound",
+      (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
+        unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
+    )
 
 /** A definition that is missing counts as a failure of the event. */
 const countedAsFailed = (cause: DefinitionNotFound): TransitionFailed => {
@@ -537,13 +598,24 @@ const withTypedFailures = <E, R>(definitions: {
     ])
   )
 
+type RegistrationPolicy = Pick<CommonOptions, "onFailure" | "transitionTimeout">
+
+/** A function is for the definitions of the options alone: it knows their errors. */
+const registrationPolicy = <E, R, EC, RC, ED, RD>({
+  onFailure,
+  transitionTimeout
+}: AnyOptions<E, R, EC, RC, ED, RD>): RegistrationPolicy => ({
+  onFailure: onFailure === "fail" ? "fail" : "retry",
+  transitionTimeout
+})
+
 type Registry = registry.Registry<Processor.TransitionFailure<TransitionFailed>>
 
 /** Registers transitions for as long as a scope is open. */
 const register =
   (
     definitions: Registry,
-    { onFailure = "retry", transitionTimeout }: Pick<CommonOptions, "onFailure" | "transitionTimeout">,
+    { onFailure = "retry", transitionTimeout }: RegistrationPolicy,
     added: (definitionId: string) => Effect.Effect<void>
   ): ExecutionRuntime["register"] =>
   <E, R>(definitionId: string, transition: Processor.Transition<Processor.TransitionFailure<E>, R>) =>

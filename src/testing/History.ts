@@ -1,5 +1,5 @@
 /**
- * Random histories of a store, and how to play one: what two stores are compared by.
+ * Random histories of operations on a store, and a player for them. Two stores are compared by playing the same history on both.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ export type Base = { readonly _tag: "Current" | "Fresh" | "Ahead" } | { readonly
 export type AckOf = { readonly _tag: "None" } | { readonly _tag: "Outbox" | "Spawn" | "Timer"; readonly nth: number }
 
 /**
- * One thing that happens. `Wait` lets time pass: whoever plays the history moves the clock.
+ * One operation of a history. `Wait` lets time pass: the test that plays the history moves the clock.
  *
  * @since 0.1.0
  * @category models
@@ -219,8 +219,8 @@ export const operations = (length: number): FastCheck.Arbitrary<ReadonlyArray<Op
   FastCheck.array(operation, { minLength: length, maxLength: length + 10 })
 
 /**
- * Plays operations on the store of the context, one after the other. What it gives is free of what two right stores may differ in: seqs
- * are replaced by their rank among those given so far.
+ * Plays operations on the store of the context, one after the other. Two correct stores may give different seqs, so results have the rank of
+ * a seq among those given so far in its place.
  *
  * @since 0.1.0
  * @category models
@@ -234,141 +234,178 @@ export interface Player {
 }
 
 /**
+ * A player that has played nothing yet. It is for one store and one history: it remembers the seqs that the store gave.
+ *
  * @since 0.1.0
  * @category constructors
  */
 export const makePlayer = (): Player => {
-  const held = new Map<string, Array<Execution.Execution>>()
-  const seqs: Array<number> = []
-
-  const number = (given: ReadonlyArray<number>): ReadonlyArray<number> => {
-    seqs.push(...given)
-    return rank(given)
-  }
-  const rank = (given: ReadonlyArray<number>): ReadonlyArray<number> => given.map((seq) => seqs.indexOf(seq))
-  const pick = <A>(items: ReadonlyArray<A>, nth: number): A | undefined => items[nth % Math.max(1, items.length)]
-
-  const resolve = (ack: AckOf): Effect.Effect<WorkItem | undefined, StoreError, ExecutionStore> =>
-    Effect.gen(function* () {
-      const store = yield* ExecutionStore
-      switch (ack._tag) {
-        case "None":
-          return undefined
-        case "Outbox": {
-          const seq = pick(seqs, ack.nth)
-          return seq === undefined ? undefined : { _tag: "Outbox", seq }
-        }
-        case "Spawn": {
-          const entry = pick((yield* store.pendingSpawns()).entries, ack.nth)
-          return entry === undefined ? undefined : { _tag: "Spawn", seq: entry.seq }
-        }
-        case "Timer": {
-          const timer = pick((yield* store.dueTimers(Number.MAX_VALUE)).entries, ack.nth)
-          return timer === undefined ? undefined : { _tag: "Timer", ...timer }
-        }
-      }
-    })
-
-  /** A dead letter without the numbers that two stores need not have in common. */
-  const nameless = ({ id: _, row, text, work, ...letter }: DeadLetter) => ({
-    ...letter,
-    work: work._tag === "Outbox" ? { ...work, seq: rank([work.seq]) } : work._tag === "Spawn" ? work._tag : work,
-    row: row._tag === "Some" ? { ...row.value, seq: undefined } : undefined,
-    text: text.replace(/^\{"seq":\d+/, "{")
-  })
-
-  const deadLetter = (nth: number) =>
-    Effect.gen(function* () {
-      const store = yield* ExecutionStore
-      return pick((yield* store.deadLetters.list()).entries, nth)?.id
-    })
-
-  const start = (id: string, base: Base): Effect.Effect<Execution.Execution, StoreError, ExecutionStore> =>
-    Effect.gen(function* () {
-      const store = yield* ExecutionStore
-      const fresh = Execution.make({ id, definitionId: "order" })
-      if (base._tag === "Held") return pick(held.get(id) ?? [], base.nth) ?? { ...fresh, version: 1 }
-      if (base._tag === "Fresh") return fresh
-      const stored = Option.getOrElse(yield* store.load(id), () => fresh)
-      return base._tag === "Current" ? stored : { ...stored, version: stored.version + 1 }
-    })
-
-  const run = (operation: Operation): Effect.Effect<unknown, StoreConflict | StoreError, ExecutionStore> =>
-    Effect.gen(function* () {
-      const store = yield* ExecutionStore
-      switch (operation._tag) {
-        case "Commit": {
-          const before = yield* start(operation.id, operation.base)
-          const ack = yield* resolve(operation.ack)
-          const committed = yield* store.commit(
-            { ...before, ...operation.patch },
-            ack === undefined ? operation.commit : { ...operation.commit, ack }
-          )
-          held.set(operation.id, [...(held.get(operation.id) ?? []), committed.execution])
-          return { execution: committed.execution, seqs: number(committed.seqs) }
-        }
-        case "Wait":
-          return undefined
-        case "Enqueue":
-          return number(yield* store.enqueue(operation.emits))
-        case "Release": {
-          const released = yield* store.delayed.release(operation.now, operation.limit)
-          const page = yield* store.pendingOutbox({ limit: 1000 })
-          return { released, seqs: number(page.entries.map((entry) => entry.seq).filter((seq) => !seqs.includes(seq))) }
-        }
-        case "Ack": {
-          const ack = yield* resolve(operation.ack)
-          switch (ack?._tag) {
-            case undefined:
-              return undefined
-            case "Outbox":
-              return yield* store.ackOutbox(ack.seq)
-            case "Spawn":
-              return yield* store.ackSpawn(ack.seq)
-            case "Timer":
-              return yield* store.deleteTimer(ack)
-          }
-          break
-        }
-        case "Fail": {
-          const work = yield* resolve(operation.ack)
-          return work === undefined ? undefined : yield* store.deadLetters.recordFailure({ work, ...operation.failure })
-        }
-        case "Bury": {
-          const work = yield* resolve(operation.ack)
-          return work === undefined ? undefined : yield* store.deadLetters.bury(work, operation.why)
-        }
-        case "Redrive":
-          return yield* store.deadLetters.redrive((yield* deadLetter(operation.nth)) ?? 1)
-        case "Discard":
-          return yield* store.deadLetters.discard((yield* deadLetter(operation.nth)) ?? 1)
-        case "DeadLetters": {
-          const { entries, next } = yield* store.deadLetters.list(operation.query)
-          return { entries: entries.map(nameless), next: Option.isSome(next) }
-        }
-        case "Trace":
-          return yield* store.appendTrace(operation.id, operation.step)
-        case "Purge":
-          return yield* store.purge(operation.id, (yield* start(operation.id, operation.base)).version)
-        case "LoadForEvent":
-          return yield* store.loadForEvent(operation.id, operation.eventId)
-        case "List":
-          return yield* store.listExecutions(operation.query)
-        case "Due":
-          return yield* store.dueTimers(operation.now, { limit: operation.limit })
-        case "Prefix":
-          return yield* store.idsWithPrefix(operation.prefix)
-      }
-    })
-
+  const played: Played = { versions: new Map(), seqs: [] }
   return {
-    play: (operation) => Effect.catchAll(run(operation), (error) => Effect.succeed({ failed: error.message })),
+    play: (operation) => Effect.catchAll(run(played, operation), (error) => Effect.succeed({ failed: error.message })),
 
     state: Effect.map(visible(ids, eventIds), (state) => ({
       ...state,
-      outbox: state.outbox.map((entry) => ({ ...entry, seq: rank([entry.seq]) })),
+      outbox: state.outbox.map((entry) => ({ ...entry, seq: rank(played, [entry.seq]) })),
       spawns: state.spawns.map(({ seq: _, ...entry }) => entry),
-      deadLetters: state.deadLetters.map(nameless)
+      deadLetters: state.deadLetters.map((letter) => withoutIds(played, letter))
     }))
   }
 }
+
+/** What a player remembers: all versions of each execution that were committed, and all seqs of the outbox in the order in which they came. */
+interface Played {
+  readonly versions: Map<string, ReadonlyArray<Execution.Execution>>
+  readonly seqs: Array<number>
+}
+
+const rank = ({ seqs }: Played, given: ReadonlyArray<number>): ReadonlyArray<number> =>
+  given.map((seq) => seqs.indexOf(seq))
+
+/** Remembers seqs that the store gave just now; gives their ranks. */
+const remember = (played: Played, given: ReadonlyArray<number>): ReadonlyArray<number> => {
+  played.seqs.push(...given)
+  return rank(played, given)
+}
+
+const pick = <A>(items: ReadonlyArray<A>, nth: number): A | undefined => items[nth % Math.max(1, items.length)]
+
+/** The work that an operation means, in this store. */
+const resolve = (played: Played, ack: AckOf): Effect.Effect<WorkItem | undefined, StoreError, ExecutionStore> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    switch (ack._tag) {
+      case "None":
+        return undefined
+      case "Outbox": {
+        const seq = pick(played.seqs, ack.nth)
+        return seq === undefined ? undefined : { _tag: "Outbox", seq }
+      }
+      case "Spawn": {
+        const entry = pick((yield* store.pendingSpawns()).entries, ack.nth)
+        return entry === undefined ? undefined : { _tag: "Spawn", seq: entry.seq }
+      }
+      case "Timer": {
+        const timer = pick((yield* store.dueTimers(Number.MAX_VALUE)).entries, ack.nth)
+        return timer === undefined ? undefined : { _tag: "Timer", ...timer }
+      }
+    }
+  })
+
+/** A dead letter without the numbers that two stores need not have in common. */
+const withoutIds = (played: Played, { id: _, row, text, work, ...letter }: DeadLetter) => ({
+  ...letter,
+  work: work._tag === "Outbox" ? { ...work, seq: rank(played, [work.seq]) } : work._tag === "Spawn" ? work._tag : work,
+  row: row._tag === "Some" ? { ...row.value, seq: undefined } : undefined,
+  text: text.replace(/^\{"seq":\d+/, "{")
+})
+
+/** The id of the nth dead letter of this store; one that no letter has where there are none. */
+const deadLetterId = (nth: number): Effect.Effect<number, StoreError, ExecutionStore> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    return pick((yield* store.deadLetters.list()).entries, nth)?.id ?? 1
+  })
+
+/** The value that a commit or a purge starts from. */
+const startingPoint = (
+  played: Played,
+  id: string,
+  base: Base
+): Effect.Effect<Execution.Execution, StoreError, ExecutionStore> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const fresh = Execution.make({ id, definitionId: "order" })
+    if (base._tag === "Held") return pick(played.versions.get(id) ?? [], base.nth) ?? { ...fresh, version: 1 }
+    if (base._tag === "Fresh") return fresh
+    const stored = Option.getOrElse(yield* store.load(id), () => fresh)
+    return base._tag === "Current" ? stored : { ...stored, version: stored.version + 1 }
+  })
+
+type OperationOf<Tag extends Operation["_tag"]> = Extract<Operation, { readonly _tag: Tag }>
+
+const runCommit = (played: Played, { ack, base, commit, id, patch }: OperationOf<"Commit">) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const before = yield* startingPoint(played, id, base)
+    const work = yield* resolve(played, ack)
+    const committed = yield* store.commit(
+      { ...before, ...patch },
+      work === undefined ? commit : { ...commit, ack: work }
+    )
+    played.versions.set(id, [...(played.versions.get(id) ?? []), committed.execution])
+    return { execution: committed.execution, seqs: remember(played, committed.seqs) }
+  })
+
+const runRelease = (played: Played, { limit, now }: OperationOf<"Release">) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const released = yield* store.delayed.release(now, limit)
+    const page = yield* store.pendingOutbox({ limit: 1000 })
+    const seqs = page.entries.map((entry) => entry.seq).filter((seq) => !played.seqs.includes(seq))
+    return { released, seqs: remember(played, seqs) }
+  })
+
+const runAck = (played: Played, { ack }: OperationOf<"Ack">): Effect.Effect<unknown, StoreError, ExecutionStore> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const work = yield* resolve(played, ack)
+    switch (work?._tag) {
+      case undefined:
+        return undefined
+      case "Outbox":
+        return yield* store.ackOutbox(work.seq)
+      case "Spawn":
+        return yield* store.ackSpawn(work.seq)
+      case "Timer":
+        return yield* store.deleteTimer(work)
+    }
+  })
+
+const run = (
+  played: Played,
+  operation: Operation
+): Effect.Effect<unknown, StoreConflict | StoreError, ExecutionStore> =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    switch (operation._tag) {
+      case "Commit":
+        return yield* runCommit(played, operation)
+      case "Wait":
+        return undefined
+      case "Enqueue":
+        return remember(played, yield* store.enqueue(operation.emits))
+      case "Release":
+        return yield* runRelease(played, operation)
+      case "Ack":
+        return yield* runAck(played, operation)
+      case "Fail": {
+        const work = yield* resolve(played, operation.ack)
+        return work === undefined ? undefined : yield* store.deadLetters.recordFailure({ work, ...operation.failure })
+      }
+      case "Bury": {
+        const work = yield* resolve(played, operation.ack)
+        return work === undefined ? undefined : yield* store.deadLetters.bury(work, operation.why)
+      }
+      case "Redrive":
+        return yield* store.deadLetters.redrive(yield* deadLetterId(operation.nth))
+      case "Discard":
+        return yield* store.deadLetters.discard(yield* deadLetterId(operation.nth))
+      case "DeadLetters": {
+        const { entries, next } = yield* store.deadLetters.list(operation.query)
+        return { entries: entries.map((letter) => withoutIds(played, letter)), next: Option.isSome(next) }
+      }
+      case "Trace":
+        return yield* store.appendTrace(operation.id, operation.step)
+      case "Purge":
+        return yield* store.purge(operation.id, (yield* startingPoint(played, operation.id, operation.base)).version)
+      case "LoadForEvent":
+        return yield* store.loadForEvent(operation.id, operation.eventId)
+      case "List":
+        return yield* store.listExecutions(operation.query)
+      case "Due":
+        return yield* store.dueTimers(operation.now, { limit: operation.limit })
+      case "Prefix":
+        return yield* store.idsWithPrefix(operation.prefix)
+    }
+  })

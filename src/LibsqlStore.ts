@@ -21,7 +21,8 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * - `url`: where the database is: `file:` and a path, `:memory:`, or the `libsql:`, `https:` or `http:` URL of a server.
- * - `authToken`: the token for the server, or what gives one: it is run at first, and again when the server refuses the token it gave.
+ * - `authToken`: the token for the server, which no error and no log shows, or what gives one: it is run at first, and again when the server
+ *   refuses the token it gave.
  * - `syncUrl`: the URL of a server of whose database `url`, a file, is a copy. Writes, and the reads that decide them, go to the server.
  * - `syncInterval`: how often the copy is brought up to date, by default every minute; it also is after each write of this store.
  * - `readFrom`: with `"replica"`, the default where there is a copy, `listExecutions`, `readTrace` and `idsWithPrefix` read from it, and may
@@ -41,7 +42,7 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
  */
 export interface Options extends SqlDriver.Options {
   readonly url: string
-  readonly authToken?: Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown> | undefined
+  readonly authToken?: string | Redacted.Redacted | Effect.Effect<string | Redacted.Redacted, unknown> | undefined
   readonly syncUrl?: string | undefined
   readonly syncInterval?: Duration.DurationInput | undefined
   readonly readFrom?: "primary" | "replica" | undefined
@@ -127,8 +128,8 @@ const named =
  */
 export const make = (options: Options): Effect.Effect<LibsqlStore, StoreError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { client, driver, place, replica } = yield* internal.open(options)
-    return { store: yield* Effect.mapError(SqlDriver.make(driver, options), named(place)), replica, client }
+    const { client, driver, options: decoded, place, replica } = yield* internal.open(options)
+    return { store: yield* Effect.mapError(SqlDriver.make(driver, decoded), named(place)), replica, client }
   })
 
 /**

@@ -8,11 +8,12 @@ import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as ExecutionStore from "./ExecutionStore.js"
-import { storeOptions } from "./internal/codec/validate.js"
 import * as memoryEncoded from "./internal/memory/encoded.js"
 import { Tables } from "./internal/memory/tables.js"
-import { invalidOption } from "./internal/util/invalidOption.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { storeFields } from "./internal/options/store.js"
 import type { StoreRejected } from "./StoreError.js"
 
 /**
@@ -36,12 +37,11 @@ export interface Options extends ExecutionStore.Options {
  * @category constructors
  */
 export const make = (options: Options = {}): Effect.Effect<ExecutionStore.ExecutionStore, StoreRejected> =>
-  Effect.suspend(() => {
-    const wrong = storeOptions(options)
-    return wrong === undefined
-      ? Effect.succeed(makeStore(options.traceMax ?? defaultTraceMax, options))
-      : Effect.fail(invalidOption(wrong.path, wrong.problem))
-  })
+  Effect.suspend(() =>
+    Effect.map(decode(options), (options) => makeStore(options.traceMax ?? defaultTraceMax, options))
+  )
+
+const decode = decoder(Schema.Struct(storeFields satisfies Fields<Options>), refused("open", "MemoryStore"))
 
 const defaultTraceMax = 200
 

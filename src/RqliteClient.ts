@@ -192,7 +192,7 @@ export const RqliteClient: Context.Tag<RqliteClient, RqliteClient> =
  * - `urls`: the nodes, such as `https://10.0.0.1:4001`, at least one. A URL may hold a user name and a password of its own, which no error
  *   and no log shows, and a base path behind a proxy. The leader is found from any of them; a leader that is not listed is used at the
  *   address it advertises.
- * - `username`, `password`: for the URLs that hold none.
+ * - `username`, `password`: for the URLs that hold none. No error and no log shows the password.
  * - `timeout`: how long one request to one node may take, by default 10 seconds.
  * - `retry`: when a call in which no node could answer is tried again, by default after 50 milliseconds, then twice as long each time up
  *   to a second, with jitter, for 10 seconds.
@@ -203,7 +203,7 @@ export const RqliteClient: Context.Tag<RqliteClient, RqliteClient> =
 export interface Options {
   readonly urls: ReadonlyArray<string | Redacted.Redacted>
   readonly username?: string | undefined
-  readonly password?: Redacted.Redacted | undefined
+  readonly password?: string | Redacted.Redacted | undefined
   readonly timeout?: Duration.DurationInput | undefined
   readonly retry?: Schedule.Schedule<unknown, RqliteError> | undefined
 }

@@ -13,6 +13,7 @@ import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
 import * as config_ from "./internal/rqlite/config.js"
@@ -67,15 +68,22 @@ export const make = (
 ): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, RqliteClient.RqliteClient | Scope.Scope> =>
   Effect.gen(function* () {
     const client = yield* RqliteClient.RqliteClient
-    const { level, schedule } = yield* open.decode(options)
-    const { groupCommit = true, prefix = "" } = options
+    const decoded = yield* open.decode(options)
+    const {
+      connectRetries = 30,
+      groupCommit = true,
+      level = "linearizable",
+      prefix = "",
+      retryDelay = "1 second"
+    } = decoded
+    const schedule = Schedule.intersect(Schedule.spaced(retryDelay), Schedule.recurs(connectRetries))
     const { cutsAtNull, decisive } = yield* open.connect(client).pipe(
       Effect.mapError((error) => toStoreError({ operation: "open" }, error)),
       open.persist(schedule)
     )
     const reads = level === "linearizable" ? decisive : level
     const cluster = yield* driver.make(client, { level: reads, decisive, cutsAtNull, groupCommit })
-    return yield* open.persist(schedule)(SqlDriver.make(cluster, { ...options, prefix }))
+    return yield* open.persist(schedule)(SqlDriver.make(cluster, { ...decoded, prefix }))
   })
 
 const clientLayer = (options: RqliteClient.Options) =>

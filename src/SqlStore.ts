@@ -9,14 +9,17 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as ExecutionStore from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { flag, optional, patience } from "./internal/options/fields.js"
+import { sqlFields } from "./internal/options/store.js"
 import { outsideTransaction } from "./internal/sqlClient/client.js"
 import * as driver from "./internal/sqlClient/driver.js"
-import * as duration from "./internal/util/duration.js"
 import * as SqlDriver from "./SqlDriver.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -57,12 +60,21 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function* () {
-    const patience = yield* duration.decodeBusyTimeout(options.busyTimeout)
+    const decoded = yield* decode(options)
+    const { busyTimeout = Duration.seconds(5), groupCommit = true } = decoded
     yield* outsideTransaction
     const client = yield* SqlClient.SqlClient
-    const { groupCommit = true } = options
-    return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout: patience, groupCommit }), options)
+    return yield* SqlDriver.make(yield* driver.make({ client, busyTimeout, groupCommit }), decoded)
   })
+
+const decode = decoder(
+  Schema.Struct({
+    ...sqlFields,
+    busyTimeout: optional(patience),
+    groupCommit: optional(flag)
+  } satisfies Fields<Options>),
+  refused("open", "SqlStore")
+)
 
 /**
  * {@link make} as a layer.

@@ -59,9 +59,11 @@ const named =
  * @category constructors
  */
 export const make = (options: Options): Effect.Effect<ExecutionStore.ExecutionStore, StoreError, Scope.Scope> =>
-  sqliteClient.make(options).pipe(
-    Effect.flatMap((driver) => SqlDriver.make(driver, options)),
-    Effect.mapError(named(options.filename))
+  Effect.flatMap(sqliteClient.decode(options), (options) =>
+    sqliteClient.make(options).pipe(
+      Effect.flatMap((driver) => SqlDriver.make(driver, options)),
+      Effect.mapError(named(options.filename))
+    )
   )
 
 /**

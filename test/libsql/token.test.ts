@@ -1,14 +1,21 @@
+import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Inspectable from "effect/Inspectable"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Execution from "holdfast/Execution"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as SqldServer from "../support/sqld/server.js"
+import * as Tracing from "../support/tracing.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })
 
@@ -107,6 +114,63 @@ describe("a token for a libSQL server", () => {
       const error = yield* Effect.flip(LibsqlStore.make({ url: reader.url, authToken: Redacted.make(secret) }))
       assert.deepInclude(error, { _tag: "StoreRejected", reason: "auth" })
       assert.include(error.message, "Write permission")
+    })
+  )
+
+  const plain: ReadonlyArray<readonly [what: string, options: object, repeats: boolean]> = [
+    ["is wrong", { authToken: secret }, false],
+    ["is wrong, of a server that repeats it", { authToken: secret }, true],
+    ["is for a server that is not there", { authToken: secret, url: "http://127.0.0.1:1" }, false],
+    ["comes from an effect", { authToken: Effect.succeed(secret) }, true],
+    ["is of another type", { authToken: { value: secret } }, false],
+    ["is of another type and comes from an effect", { authToken: Effect.succeed({ value: secret }) }, false],
+    ["is a secret of another type", { authToken: Redacted.make({ value: secret }) }, false],
+    ["is no token", { authToken: `${secret} ${secret}` }, false]
+  ]
+  for (const [what, options, repeats] of plain) {
+    it.scoped(`is shown nowhere where it is given as a plain text and ${what}`, () =>
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        const logger = Logger.make((entry) => {
+          const annotations = Array.from(HashMap.entries(entry.annotations))
+          seen.push(shown([entry.message, entry.cause, annotations]), Logger.logfmtLogger.log(entry))
+        })
+        const tracing = Tracing.make()
+        const sqld = yield* SqldServer.make({ accept: () => "expired" })
+        if (repeats) {
+          yield* sqld.inject({
+            times: 100,
+            apply: 0,
+            answer: { status: 401, body: `the token ${secret} is not valid` }
+          })
+        }
+        const given: LibsqlStore.Options = Object.assign({ url: sqld.url, busyTimeout: 0 }, options)
+        const exit = yield* LibsqlStore.layer(given).pipe(
+          Layer.build,
+          Effect.withSpan("application"),
+          Effect.tapErrorCause((cause) => Effect.logError("it does not open", cause)),
+          Effect.exit,
+          Effect.provide(Layer.merge(tracing.layer, Logger.replace(Logger.defaultLogger, logger)))
+        )
+        assert.isTrue(Exit.isFailure(exit) && Cause.isFailure(exit.cause), String(exit))
+        if (Exit.isFailure(exit))
+          seen.push(shown(Cause.squash(exit.cause)), Cause.pretty(exit.cause, { renderErrorCause: true }))
+        seen.push(String(exit), Inspectable.format(exit))
+        assert.isAbove(seen.length, 4)
+        assert.isAbove(tracing.spans.length, 0)
+        seen.push(inspect(tracing.spans, { depth: 8 }), inspect(yield* Metric.snapshot, { depth: 8 }))
+        for (const text of seen) assert.notInclude(text, secret)
+      })
+    )
+  }
+
+  it.scoped("is taken as a plain text, and from an effect of one", () =>
+    Effect.gen(function* () {
+      for (const authToken of [secret, Effect.succeed(secret), Redacted.make(secret)]) {
+        const { sqld, store } = yield* open({ authToken }, { accept: (token) => (token === secret ? "rw" : "expired") })
+        yield* store.save(order)
+        assert.isTrue((yield* sqld.received).every(({ authorization }) => authorization === `Bearer ${secret}`))
+      }
     })
   )
 

@@ -78,7 +78,11 @@ describe("a URL", () => {
   it.effect("must be there, and a password needs a user", () =>
     Effect.gen(function* () {
       const none = yield* Effect.flip(madeUp({ urls: [] }, () => one))
-      expect(none).toMatchObject({ reason: "invalid-input", path: "urls", detail: "there are none" })
+      expect(none).toMatchObject({
+        reason: "invalid-input",
+        path: "urls",
+        detail: "there are none (an option of RqliteClient)"
+      })
       const urls = ["http://host:4001"]
       const nobody = yield* Effect.flip(madeUp({ urls, password: Redacted.make("s3cret") }, () => one))
       expect(nobody).toMatchObject({ reason: "invalid-input", path: "username" })

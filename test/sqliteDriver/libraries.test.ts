@@ -192,14 +192,6 @@ describe("the choice of a library", () => {
     })
   )
 
-  it.effect("refuses one that there is no driver for", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(load("sqlite3"))
-      assert.deepInclude(error, { _tag: "StoreRejected", reason: "invalid-input", path: "driver" })
-      assert.include(error.detail, 'expected one of better-sqlite3, bun:sqlite, node:sqlite, found "sqlite3"')
-    })
-  )
-
   it.effect("refuses one that cannot be loaded", () =>
     Effect.gen(function* () {
       for (const name of ["bun:sqlite", "node:sqlite"] as const) {

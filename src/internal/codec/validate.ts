@@ -95,19 +95,6 @@ export const wholeNumber = (value: unknown, least: number, most: number): string
     ? undefined
     : `expected a whole number of ${least} to ${most}, found ${String(value)}`
 
-/** What is wrong with the options that all stores have, or nothing. */
-export const storeOptions = (
-  options: limits.Options & { readonly traceMax?: number | undefined }
-): { readonly path: string; readonly problem: string } | undefined => {
-  const bounds = [["traceMax", 0] as const, ...limits.options.map((option) => [option, 1] as const)]
-  for (const [path, least] of bounds) {
-    const value = options[path]
-    const problem = value === undefined ? undefined : wholeNumber(value, least, Number.MAX_SAFE_INTEGER)
-    if (problem !== undefined) return { path, problem }
-  }
-  return undefined
-}
-
 /** What is wrong with a number of seconds, or nothing. */
 export const finite = (value: unknown): string | undefined =>
   typeof value === "number" && Number.isFinite(value)

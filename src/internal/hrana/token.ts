@@ -1,9 +1,11 @@
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { toSecret } from "../options/fields.js"
 import { NoToken } from "./errors.js"
 
 /** A token, or what gives the one that is valid now. */
-export type Source = Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown>
+export type Source = Redacted.Redacted | Effect.Effect<unknown, unknown>
 
 /**
  * - `current`: the token to send, if there is one.
@@ -15,10 +17,15 @@ export interface Token {
 }
 
 // What is wrong with a token is said without it.
-const check = (token: Redacted.Redacted): Effect.Effect<string, NoToken> => {
-  const text = Redacted.value(token)
-  const detail = "a token is not empty, and has neither spaces nor control characters"
-  return /^[\x21-\x7e]+$/.test(text) ? Effect.succeed(text) : new NoToken({ problem: "invalid", detail })
+const check = (token: unknown): Effect.Effect<string, NoToken> => {
+  const secret = Option.map(toSecret(token), Redacted.value)
+  const text = Option.filter(secret, (text) => /^[\x21-\x7e]+$/.test(text))
+  const detail =
+    "expected a string, or a Redacted of one, that is not empty and has neither spaces nor control characters"
+  return Option.match(text, {
+    onNone: () => new NoToken({ problem: "invalid", detail }),
+    onSome: Effect.succeed
+  })
 }
 
 const missing = (cause: unknown): NoToken =>

@@ -1,7 +1,8 @@
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type { StoreRejected } from "../../StoreError.js"
-import { invalidOption } from "../util/invalidOption.js"
+import { refused } from "../options/decode.js"
+import { isFilename } from "../sqlite/checkFile.js"
 
 /** A database in this process: `filename` is none for one in memory. */
 export interface Local {
@@ -18,8 +19,11 @@ export interface Remote {
 
 export type Address = Local | Remote
 
-const refuse = (path: string, detail: string): Either.Either<never, StoreRejected> =>
-  Either.left(invalidOption(path, detail))
+const wrongOption = refused("open", "LibsqlStore")
+
+/** Refuses an option of the store. */
+export const refuse = (path: string, detail: string): Either.Either<never, StoreRejected> =>
+  Either.left(wrongOption({ path, detail }))
 
 const decoded = (text: string): string | undefined => {
   try {
@@ -34,8 +38,8 @@ const parseFile = (path: string, rest: string): Either.Either<Address, StoreReje
   const name = decoded(rest.replace(/^\/\/(localhost)?(?=\/)/i, ""))
   if (name === ":memory:") return Either.right({ _tag: "Local", filename: undefined })
   if (/[?#]/.test(rest)) return refuse(path, "a file: URL takes no parameters here: write ? and # as %3F and %23")
-  if (name === undefined || name === "" || name.startsWith("//")) {
-    return refuse(path, `expected file: and a path such as file:store.db or file:/var/lib/store.db, found ${rest}`)
+  if (name === undefined || !isFilename(name) || name.startsWith("//")) {
+    return refuse(path, "expected file: and a path such as file:store.db or file:/var/lib/store.db")
   }
   return Either.right({ _tag: "Local", filename: name })
 }

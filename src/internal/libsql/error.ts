@@ -2,7 +2,7 @@ import { LibsqlError } from "@libsql/client"
 import * as Data from "effect/Data"
 import type { Call } from "../../SqlDriver.js"
 import { StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import type { HranaError, NoAnswer, Refused, StatementFailed } from "../hrana/errors.js"
+import type { HranaError, NoAnswer, NoToken, Refused, StatementFailed } from "../hrana/errors.js"
 import * as refusal from "../hrana/refusal.js"
 import { type Problem, problemOf } from "../sqlite/error.js"
 
@@ -172,13 +172,15 @@ const ofNoAnswer = (error: NoAnswer): Failure => {
   }
 }
 
+const wrongToken = ({ detail }: NoToken): string => `${detail} (an option of LibsqlStore)`
+
 /** Reads what a request to a server failed with. */
 export const ofHrana = (error: HranaError): Failure => {
   switch (error._tag) {
     case "NoToken":
       return error.problem === "missing"
         ? notApplied("connection", error.detail, error.cause)
-        : new Failure({ reason: "invalid-input", outcome: "not-applied", path: "authToken", detail: error.detail })
+        : new Failure({ reason: "invalid-input", outcome: "not-applied", path: "authToken", detail: wrongToken(error) })
     case "NoAnswer":
       return ofNoAnswer(error)
     case "Refused":

@@ -1,17 +1,20 @@
 import { type Client, type Config, createClient } from "@libsql/client"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Options, Replica } from "../../LibsqlStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
-import { wholeNumber } from "../codec/validate.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import * as tokens from "../hrana/token.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { delay, flag, oneOf, optional, secretSource, text, time, whole } from "../options/fields.js"
+import { sqlFields } from "../options/store.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
-import * as duration from "../util/duration.js"
-import { invalidOption } from "../util/invalidOption.js"
 import * as address from "./address.js"
 import * as copies from "./copy.js"
 import * as driver from "./driver.js"
@@ -22,6 +25,25 @@ import * as local from "./localConnection.js"
 import * as remote from "./remoteConnection.js"
 import * as replicas from "./replica.js"
 import { makeRead, toResult, toStatement } from "./values.js"
+
+const decode = decoder(
+  Schema.Struct({
+    ...sqlFields,
+    url: text,
+    authToken: optional(secretSource),
+    syncUrl: optional(text),
+    syncInterval: optional(time),
+    readFrom: optional(oneOf("primary", "replica")),
+    durability: optional(oneOf("full", "normal")),
+    busyTimeout: optional(delay),
+    timeout: optional(time),
+    concurrency: optional(whole(1, 1000)),
+    groupCommit: optional(flag)
+  } satisfies Fields<Options>),
+  refused("open", "LibsqlStore")
+)
+
+type Decoded = Either.Either.Right<ReturnType<typeof decode>>
 
 /** - `place`: where the database is, to be shown. */
 interface Database<Driver> {
@@ -34,6 +56,8 @@ interface Database<Driver> {
 const failedToOpen = (failure: Failure): StoreError => toStoreError({ operation: "open" }, failure, false)
 
 type Opening = Effect.Effect<Database<LazyDriver>, StoreError, Scope.Scope>
+
+const defaultBusyTimeout = Duration.seconds(5)
 
 const noReplica: Replica = { status: Effect.succeed(Option.none()), sync: Effect.void }
 
@@ -48,11 +72,11 @@ const localDatabase = ({ use }: local.Connection): driver.Database => {
   }
 }
 
-const openLocal = (options: Options, { filename }: address.Local): Opening =>
+const openLocal = (options: Decoded, { filename }: address.Local): Opening =>
   Effect.gen(function* () {
     if (filename !== undefined) yield* checkFile(filename)
-    const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
-    const connection = { filename, durability: options.durability ?? "full", busyTimeout }
+    const { busyTimeout = defaultBusyTimeout, durability = "full" } = options
+    const connection = { filename, durability, busyTimeout }
     const own = yield* local.make(connection)
     const transactions = filename === undefined ? own : yield* local.make(connection)
     return {
@@ -68,13 +92,9 @@ const remoteDatabase = ({ query, transaction }: remote.Remote): driver.Database 
   read: (statement) => Effect.map(query(statement), ({ value }) => value)
 })
 
-const connect = (options: Options, { token: given, url }: address.Remote) =>
+const connect = (options: Decoded, { token: given, url }: address.Remote) =>
   Effect.gen(function* () {
-    const concurrency = options.concurrency ?? 20
-    const problem = wholeNumber(concurrency, 1, 1000)
-    if (problem !== undefined) return yield* invalidOption("concurrency", problem)
-    const busyTimeout = yield* duration.decode(options.busyTimeout ?? "5 seconds", "busyTimeout")
-    const timeout = yield* duration.decode(options.timeout ?? "10 seconds", "timeout")
+    const { busyTimeout = defaultBusyTimeout, concurrency = 20, timeout = Duration.seconds(10) } = options
     const token = tokens.make(options.authToken ?? given)
     const server = yield* remote.make({
       url,
@@ -88,7 +108,7 @@ const connect = (options: Options, { token: given, url }: address.Remote) =>
     return { busyTimeout, url, token, server }
   })
 
-const openRemote = (options: Options, at: address.Remote): Opening =>
+const openRemote = (options: Decoded, at: address.Remote): Opening =>
   Effect.map(connect(options, at), ({ server }) => ({
     driver: driver.make(remoteDatabase(server)),
     client: server.client,
@@ -96,34 +116,35 @@ const openRemote = (options: Options, at: address.Remote): Opening =>
     place: at.url
   }))
 
+const aFile = "a replica is a file: expected file: and a path"
+
 const openReplica = (
-  options: Options,
+  options: Decoded,
   { filename }: address.Local,
   primary: address.Remote,
   open: (config: Config) => Client
 ): Opening =>
   Effect.gen(function* () {
-    if (filename === undefined) return yield* invalidOption("url", "a replica is a file: expected file: and a path")
+    if (filename === undefined) return yield* address.refuse("url", aFile)
     yield* checkFile(filename)
-    const syncInterval = yield* duration.decode(options.syncInterval ?? "1 minute", "syncInterval")
+    const { readFrom = "replica", syncInterval = Duration.minutes(1) } = options
     const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
     const copy = yield* copies.make({ filename, syncUrl, token, open })
-    const readFrom = options.readFrom ?? "replica"
     const { database, replica } = yield* replicas
       .make({ syncUrl, copy, primary: server, syncInterval, patience: busyTimeout, readFrom })
       .pipe(Effect.mapError(failedToOpen))
     return { driver: driver.make(database), client: server.client, replica, place: syncUrl }
   })
 
-const openAt = (options: Options, open: (config: Config) => Client): Opening =>
+const openAt = (options: Decoded, open: (config: Config) => Client): Opening =>
   Effect.gen(function* () {
     const at = yield* address.parse(options.url, "url")
     if (options.syncUrl === undefined) {
       return yield* at._tag === "Local" ? openLocal(options, at) : openRemote(options, at)
     }
     const primary = yield* address.parse(options.syncUrl, "syncUrl")
-    if (at._tag === "Remote") return yield* invalidOption("url", "a replica is a file: expected file: and a path")
-    if (primary._tag === "Local") return yield* invalidOption("syncUrl", "expected the URL of a server")
+    if (at._tag === "Remote") return yield* address.refuse("url", aFile)
+    if (primary._tag === "Local") return yield* address.refuse("syncUrl", "expected the URL of a server")
     return yield* openReplica(options, at, primary, open)
   })
 
@@ -131,14 +152,15 @@ const groupLimits = { maxCommits: 64, maxBytes: 4_000_000 }
 
 /** Opens the database that the options name. `openCopy` is what opens a replica's file. */
 export const open = (
-  options: Options,
+  given: Options,
   openCopy: (config: Config) => Client = createClient
-): Effect.Effect<Database<SqlDriver>, StoreError, Scope.Scope> =>
+): Effect.Effect<Database<SqlDriver> & { readonly options: Decoded }, StoreError, Scope.Scope> =>
   Effect.gen(function* () {
+    const options = yield* decode(given)
     const { driver, ...rest } = yield* openAt(options, openCopy)
     const alone: SqlDriver = {
       ...driver,
       transaction: (call, statements) => driver.transaction(call, () => statements)
     }
-    return { ...rest, driver: options.groupCommit === false ? alone : yield* group.make(driver, groupLimits) }
+    return { ...rest, options, driver: options.groupCommit === false ? alone : yield* group.make(driver, groupLimits) }
   })

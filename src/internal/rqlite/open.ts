@@ -1,27 +1,25 @@
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import * as RqliteClient from "../../RqliteClient.js"
 import type { RqliteError } from "../../RqliteError.js"
 import type { StoreOptions } from "../../RqliteStore.js"
 import type { StoreError } from "../../StoreError.js"
-import { wholeNumber } from "../codec/validate.js"
-import * as duration from "../util/duration.js"
-import { invalidOption } from "../util/invalidOption.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { delay, flag, oneOf, optional, whole } from "../options/fields.js"
+import { sqlFields } from "../options/store.js"
 
-const levels: ReadonlyArray<unknown> = ["linearizable", "strong", "weak", "none"]
-
-/** The options that say how to open, with their defaults, or the one that is wrong. */
-export const decode = ({ connectRetries = 30, level = "linearizable", retryDelay = "1 second" }: StoreOptions) =>
-  Either.gen(function* () {
-    const problem = wholeNumber(connectRetries, 0, Number.MAX_SAFE_INTEGER)
-    if (problem !== undefined) return yield* Either.left(invalidOption("connectRetries", problem))
-    if (!levels.includes(level)) {
-      return yield* Either.left(invalidOption("level", `there is no level ${String(level)}`))
-    }
-    const delay = yield* duration.decode(retryDelay, "retryDelay")
-    return { level, schedule: Schedule.intersect(Schedule.spaced(delay), Schedule.recurs(connectRetries)) }
-  })
+/** The options of the store, whatever its client. */
+export const decode = decoder(
+  Schema.Struct({
+    ...sqlFields,
+    level: optional(oneOf("linearizable", "strong", "weak", "none")),
+    connectRetries: optional(whole(0)),
+    retryDelay: optional(delay),
+    groupCommit: optional(flag)
+  } satisfies Fields<StoreOptions>),
+  refused("open", "RqliteStore")
+)
 
 /** What the cluster is: the level that sees every acknowledged write, and whether its SQLite cuts texts in JSON at U+0000. */
 export interface Cluster {

@@ -3,15 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
-import type {
-  ExecuteOptions,
-  NodeStatus,
-  Options,
-  QueryOptions,
-  QueryResult,
-  RqliteClient,
-  Statement
-} from "../../RqliteClient.js"
+import type { ExecuteOptions, NodeStatus, Options, QueryResult, RqliteClient, Statement } from "../../RqliteClient.js"
 import { type RqliteError, type RqliteRejected, RqliteStatementError } from "../../RqliteError.js"
 import { resultsOf } from "./answer.js"
 import * as decode from "./decode.js"
@@ -19,6 +11,7 @@ import { encode } from "./encode.js"
 import * as errors from "./errors.js"
 import { makeRoute, type Request } from "./failover.js"
 import { nodesOf } from "./nodes.js"
+import * as options_ from "./options.js"
 import { type Answer, makeSend } from "./request.js"
 
 /** @internal */
@@ -36,7 +29,7 @@ const defaultRetry: Schedule.Schedule<unknown, RqliteError> = Schedule.exponenti
   Schedule.upTo("10 seconds")
 )
 
-const queryPath = ({ freshness, level = "linearizable", transaction = false }: QueryOptions): string => {
+const queryPath = ({ freshness, level = "linearizable", transaction = false }: options_.Query): string => {
   const fresh = freshness === undefined ? "" : `&freshness=${Math.ceil(Duration.toMillis(freshness))}ms`
   return `/db/query?level=${level}&blob_array${fresh}${transaction ? "&transaction" : ""}`
 }
@@ -98,9 +91,10 @@ const separately =
 /** @internal */
 export const make = (options: Options): Effect.Effect<RqliteClient, RqliteRejected, HttpClient.HttpClient> =>
   Effect.gen(function* () {
-    const nodes = yield* nodesOf(options)
+    const decoded = yield* options_.decode(options)
+    const nodes = yield* nodesOf(decoded)
     const route = makeRoute(yield* makeSend, nodes)
-    const timeoutOf = ({ timeout = options.timeout ?? "10 seconds" }: ExecuteOptions) => Duration.decode(timeout)
+    const { timeout = Duration.seconds(10) } = decoded
 
     const persist = <A>(
       request: Request<A>,
@@ -110,19 +104,20 @@ export const make = (options: Options): Effect.Effect<RqliteClient, RqliteReject
 
     const probe = <A>(operation: string, path: string, read: Read<A>): Effect.Effect<A, RqliteError> => {
       const call = { operation, write: false }
-      const message = { ...call, path, body: undefined, timeout: timeoutOf({}), leader: false }
+      const message = { ...call, path, body: undefined, timeout, leader: false }
       return route({ ...message, read: (answer) => read(answer, call) })
     }
 
     const queryEach = separately((statements, options = {}) =>
       Effect.gen(function* () {
         const call = { operation: "query", write: false }
+        const given = yield* options_.decodeQuery(options)
         const encoded = yield* encode(call.operation, statements)
         const request = {
           ...call,
-          path: queryPath(options),
+          path: queryPath(given),
           body: encoded.body,
-          timeout: timeoutOf(options),
+          timeout: given.timeout ?? timeout,
           leader: options.level !== "none" && options.level !== "auto",
           read: (answer: Answer) => resultsOf(call, encoded, answer, decode.queryResult)
         }
@@ -134,12 +129,13 @@ export const make = (options: Options): Effect.Effect<RqliteClient, RqliteReject
       execute: (statements, options = {}) =>
         Effect.gen(function* () {
           const call = { operation: "execute", write: true }
+          const given = yield* options_.decodeExecute(options)
           const encoded = yield* encode(call.operation, statements)
           const request = {
             ...call,
             path: "/db/execute?transaction&blob_array",
             body: encoded.body,
-            timeout: timeoutOf(options),
+            timeout: given.timeout ?? timeout,
             leader: true,
             read: (answer: Answer) =>
               Either.flatMap(resultsOf(call, encoded, answer, decode.executeResult), (results) => Either.all(results))

@@ -1,13 +1,12 @@
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import type { Options } from "../../RqliteClient.js"
-import { RqliteRejected } from "../../RqliteError.js"
+import type { RqliteRejected } from "../../RqliteError.js"
+import { type Decoded, refusedOption } from "./options.js"
 
-const refuse = (path: string, detail: string) =>
-  Either.left(new RqliteRejected({ operation: "open", reason: "invalid-input", path, detail }))
+const refuse = (path: string, detail: string) => Either.left(refusedOption({ path, detail }))
 
-const credentialsOf = ({ password, username }: Options): Either.Either<Option.Option<Credentials>, RqliteRejected> => {
+const credentialsOf = ({ password, username }: Decoded): Either.Either<Option.Option<Credentials>, RqliteRejected> => {
   if (username === undefined) {
     return password === undefined ? Either.right(Option.none()) : refuse("username", "is missing, a password is given")
   }
@@ -17,12 +16,12 @@ const credentialsOf = ({ password, username }: Options): Either.Either<Option.Op
 }
 
 /** The nodes that the options name, each with the credentials it is given. */
-export const nodesOf = (options: Options): Either.Either<ReadonlyArray<Node>, RqliteRejected> =>
+export const nodesOf = (options: Decoded): Either.Either<ReadonlyArray<Node>, RqliteRejected> =>
   Either.gen(function* () {
     const shared = yield* credentialsOf(options)
     const nodes: Array<Node> = []
     for (const [i, url] of options.urls.entries()) {
-      const node = parseUrl(Redacted.isRedacted(url) ? Redacted.value(url) : url, shared)
+      const node = parseUrl(Redacted.value(url), shared)
       if (Either.isLeft(node)) return yield* refuse(`urls[${i}]`, node.left)
       nodes.push(node.right)
     }

@@ -1,6 +1,8 @@
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { StoreRejected } from "../../StoreError.js"
-import { invalidOption } from "../util/invalidOption.js"
+import { decoder, refused } from "../options/decode.js"
+import { prefix } from "../options/store.js"
 import { lines } from "../util/lines.js"
 import { indexes } from "./indexes.js"
 import { tables } from "./tables.js"
@@ -9,16 +11,7 @@ import { fillListing, triggers } from "./triggers.js"
 /** The version of our additions to the tables; harel's own tables carry none. */
 export const schemaVersion = 3
 
-const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
-
-/** Names reach SQL as text, since they cannot be bound: only what cannot be anything else may be one. */
-export const checkPrefix = (prefix: string): Effect.Effect<string, StoreRejected> =>
-  pattern.test(prefix)
-    ? Effect.succeed(prefix)
-    : invalidOption(
-        "prefix",
-        `expected at most 30 letters, digits and underscores, not beginning with a digit, found ${JSON.stringify(prefix)}`
-      )
+const decode = decoder(Schema.Struct({ prefix }), refused("open", "SqlDriver"))
 
 /**
  * harel's six tables, its newer `definitions`, and what is ours: secondary indexes, companion tables and the triggers that keep them. Each
@@ -37,4 +30,4 @@ export const ddl = (p: string): ReadonlyArray<string> => [
 ]
 
 export const texts = (prefix: string): Effect.Effect<ReadonlyArray<string>, StoreRejected> =>
-  Effect.map(checkPrefix(prefix), ddl)
+  Effect.map(decode({ prefix }), ({ prefix }) => ddl(prefix))

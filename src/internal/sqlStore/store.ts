@@ -1,15 +1,15 @@
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Options, SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
-import { storeOptions } from "../codec/validate.js"
-import { checkPrefix } from "../schema/schema.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { sqlFields } from "../options/store.js"
 import { makeSql } from "../sql/statements.js"
 import * as databases from "../sqlDatabase/database.js"
 import { make as makeStore } from "../store/store.js"
-import * as duration from "../util/duration.js"
-import { invalidOption } from "../util/invalidOption.js"
 import * as commit from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
@@ -40,15 +40,14 @@ const makeEncoded = (database: databases.Database, traceMax: number): Encoded =>
   ...definitions.make(database)
 })
 
+const decode = decoder(Schema.Struct(sqlFields satisfies Fields<Options>), refused("open", "SqlDriver"))
+
 /** @internal */
 export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<ExecutionStore, StoreError> =>
   Effect.gen(function* () {
-    const prefix = yield* checkPrefix(options.prefix ?? "harel_")
-    const traceMax = options.traceMax ?? 200
-    const wrong = storeOptions(options)
-    if (wrong !== undefined) return yield* invalidOption(wrong.path, wrong.problem)
-    const budget = yield* duration.decode(options.resolveTimeout ?? "30 seconds", "resolveTimeout")
-    const database = databases.make(driver, makeSql(prefix), budget)
-    yield* openSchema(database, prefix, options.createSchema ?? true)
-    return makeStore(makeEncoded(database, traceMax), options)
+    const decoded = yield* decode(options)
+    const { createSchema = true, prefix = "harel_", resolveTimeout = Duration.seconds(30), traceMax = 200 } = decoded
+    const database = databases.make(driver, makeSql(prefix), resolveTimeout)
+    yield* openSchema(database, prefix, createSchema)
+    return makeStore(makeEncoded(database, traceMax), decoded)
   })

@@ -4,7 +4,6 @@ import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { StoreRejected } from "../../StoreError.js"
-import { invalidOption } from "../util/invalidOption.js"
 
 /** The name of a database that lives in memory, as long as its connection. */
 export const memory = ":memory:"
@@ -36,6 +35,10 @@ const ask = <A>(
     }
   )
 
+/** Whether SQLite takes this as the path of a file, or as {@link memory}, and as nothing else. */
+export const isFilename = (name: string): boolean =>
+  name !== "" && name.trim() === name && !name.includes("\0") && name.isWellFormed() && !name.startsWith("file:")
+
 /**
  * Says what is wrong with a database file where SQLite would say no more than that it cannot open it, and refuses what it would open
  * under another name than was given, or for reading alone.
@@ -43,10 +46,6 @@ const ask = <A>(
 export const check = (filename: string): Effect.Effect<void, StoreRejected> =>
   Effect.gen(function* () {
     if (filename === memory) return
-    if (filename === "" || filename.trim() !== filename || filename.startsWith("file:")) {
-      const detail = `expected the path of a file or ${memory}, found ${JSON.stringify(filename)}`
-      return yield* invalidOption("filename", detail)
-    }
     const denied = "may not be read and written by this process"
     const file = yield* ask(filename, denied, () => fs.stat(filename))
     if (file?.isDirectory()) return yield* refused("open", filename, "is a directory, not a database file")

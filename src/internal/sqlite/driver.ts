@@ -1,21 +1,38 @@
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
 import type { Options } from "../../SqliteStore.js"
 import { StoreRejected, type StoreUnavailable } from "../../StoreError.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { Failure, LazyDriver, Results } from "../groupCommit/lazyDriver.js"
-import { load } from "../sqliteDriver/load.js"
-import { decodeBusyTimeout } from "../util/duration.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { checkedText, flag, oneOf, optional, patience } from "../options/fields.js"
+import { sqlFields } from "../options/store.js"
+import { load, names } from "../sqliteDriver/load.js"
 import * as busyRetry from "./busyRetry.js"
-import { check, memory } from "./checkFile.js"
+import { check, isFilename, memory } from "./checkFile.js"
 import * as sqliteConnection from "./connection.js"
 import { mayBeApplied, toStoreError } from "./error.js"
 import { make as makeTurn } from "./eventLoop.js"
 import { OpenFiles } from "./openFiles.js"
 
 const call = { operation: "open" }
+
+/** The options of a store on a file. */
+export const decode = decoder(
+  Schema.Struct({
+    ...sqlFields,
+    filename: checkedText(isFilename, `the path of a file, without file: and spaces around it, or ${memory}`),
+    durability: optional(oneOf("full", "normal")),
+    busyTimeout: optional(patience),
+    groupCommit: optional(flag),
+    driver: optional(oneOf(...names))
+  } satisfies Fields<Options>),
+  refused("open", "SqliteStore")
+)
 
 const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchronous = NORMAL" }
 
@@ -31,17 +48,29 @@ const attempt = (
   return mayBeApplied(problem, at) ? Either.left(toStoreError(call, problem, at)) : undefined
 }
 
+/** For how long a locked database is tried again. */
+const defaultBusyTimeout = Duration.seconds(5)
+
+/** What the driver itself needs to know of these. */
+interface Settings {
+  readonly filename: string
+  readonly durability?: Options["durability"]
+  readonly busyTimeout?: Duration.Duration | undefined
+  readonly groupCommit?: boolean | undefined
+  readonly driver?: Options["driver"]
+}
+
 /** A driver on a database file, with a connection that waits for locks in Effect and never in SQLite. */
 export const make = ({
-  busyTimeout,
+  busyTimeout = defaultBusyTimeout,
   driver,
   durability = "full",
   filename,
   groupCommit = true
-}: Options): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
+}: Settings): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.gen(function* () {
     const turn = makeTurn()
-    const patiently = busyRetry.make(yield* decodeBusyTimeout(busyTimeout), turn)
+    const patiently = busyRetry.make(busyTimeout, turn)
     yield* check(filename)
     const connection = yield* sqliteConnection.open(yield* load(driver), filename)
     const single: LazyDriver = {

@@ -2,7 +2,6 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { StoreRejected } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
-import { invalidOption } from "../util/invalidOption.js"
 import * as betterSqlite3 from "./betterSqlite3.js"
 import * as bunSqlite from "./bunSqlite.js"
 import type { Library } from "./database.js"
@@ -44,9 +43,5 @@ const first: Effect.Effect<Library, StoreRejected> = Effect.mapError(
 )
 
 /** The library of that name, or the first that can be loaded. */
-export const load = (name?: string): Effect.Effect<Library, StoreRejected> => {
-  if (name === undefined) return first
-  if (!isName(name))
-    return invalidOption("driver", `expected one of ${names.join(", ")}, found ${JSON.stringify(name)}`)
-  return Effect.mapError(attempt(name), (problem) => refused(`cannot be loaded: ${problem}`))
-}
+export const load = (name?: Name): Effect.Effect<Library, StoreRejected> =>
+  name === undefined ? first : Effect.mapError(attempt(name), (problem) => refused(`cannot be loaded: ${problem}`))

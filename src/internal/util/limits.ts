@@ -27,16 +27,6 @@ const defaults = {
 /** The options, each a whole number of 1 or more. */
 export type Options = { readonly [K in keyof typeof defaults]?: number | undefined }
 
-/** The names of the options. */
-export const options = [
-  "maxIdBytes",
-  "maxEventBytes",
-  "maxContextBytes",
-  "maxResultBytes",
-  "maxCommitBytes",
-  "maxCommitItems"
-] as const
-
 export const make = (options: Options): Limits => {
   const limit = (option: keyof typeof defaults): Limit => ({ option, most: options[option] ?? defaults[option] })
   return {

@@ -1,21 +1,49 @@
+import { readdirSync, readFileSync, statfsSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
-const src = fileURLToPath(new URL("./src", import.meta.url))
+const root = fileURLToPath(new URL(".", import.meta.url))
+const src = join(root, "src")
 
-export default defineConfig({
+/**
+ * Where the tests' files go: a disk in memory, where the system has one with room, as each of some thousand databases is synced some ten
+ * times. No test cuts the power.
+ */
+const temporary = (): string => {
+  if (process.env["TMPDIR"] !== undefined) return process.env["TMPDIR"]
+  try {
+    const { bavail, bsize } = statfsSync("/dev/shm")
+    return bavail * bsize > 2 ** 31 ? "/dev/shm" : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+/** The files with tests that do more when they are asked for the longer tests: those that import `support/extent`. */
+const longer = (): Array<string> =>
+  readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => join("test", file))
+    .filter((file) => readFileSync(join(root, file), "utf8").includes("support/extent.js"))
+
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
-      { find: /^holdfast$/, replacement: `${src}/index.ts` },
-      { find: /^holdfast\/(.+)$/, replacement: `${src}/$1.ts` }
+      { find: /^holdfast$/, replacement: join(src, "index.ts") },
+      { find: /^holdfast\/(.+)$/, replacement: join(src, "$1.ts") }
     ]
   },
   test: {
-    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
+    include: mode === "long" ? longer() : ["test/**/*.test.ts", "examples/**/*.test.ts"],
+    env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
     // By default one core is left idle, which on two is half of them.
     maxWorkers: "100%",
+    // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
+    isolate: false,
     testTimeout: 300_000,
     hookTimeout: 300_000,
     reporters: [["default", { summary: false }]]
   }
-})
+}))

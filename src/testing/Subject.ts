@@ -42,6 +42,8 @@ export interface StoreOptions extends Limits {
 /**
  * - `raw`: inserts a row past the store, into the same database. Without it the tests of foreign and corrupt rows are not registered.
  * - `layerWith`: the store with other options than its defaults. Without it the tests of these options are not registered.
+ * - `timeout`: how many milliseconds a test may take, by default what vitest is configured to. A cluster far away needs more.
+ * - `runs`: how many values a property is tried with at most; without it as many as the property asks for, 6 to 20. Each has a store of its own.
  *
  * @since 0.1.0
  * @category models
@@ -49,6 +51,8 @@ export interface StoreOptions extends Limits {
 export interface Options<R> {
   readonly raw?: ((table: Table, row: Row) => Effect.Effect<void, unknown, R>) | undefined
   readonly layerWith?: ((options: StoreOptions) => Layer.Layer<ExecutionStore | R, unknown>) | undefined
+  readonly timeout?: number | undefined
+  readonly runs?: number | undefined
 }
 
 /**
@@ -96,13 +100,14 @@ const seed = 20260730
  * @category constructors
  */
 export const make = <R = never>(layer: Layer.Layer<ExecutionStore | R, unknown>, options: Options<R> = {}): Subject => {
-  const { layerWith, raw } = options
+  const { layerWith, raw, runs: most = Number.POSITIVE_INFINITY, timeout } = options
   return {
-    test: (name, body) => it.scoped(name, () => Effect.provide(Effect.suspend(body), layer)),
+    test: (name, body) => it.scoped(name, () => Effect.provide(Effect.suspend(body), layer), timeout),
 
     property: (name, arbitrary, runs, body) =>
       it.scoped.prop(name, [arbitrary], ([value]) => Effect.provide(body(value), layer), {
-        fastCheck: { numRuns: runs, seed }
+        fastCheck: { numRuns: Math.min(runs, most), seed },
+        ...(timeout === undefined ? {} : { timeout })
       }),
 
     hasRaw: raw !== undefined,
@@ -112,12 +117,12 @@ export const make = <R = never>(layer: Layer.Layer<ExecutionStore | R, unknown>,
       const withRaw = Effect.flatMap(Effect.context<R>(), (context) =>
         body((table, row) => Effect.provide(raw(table, row), context))
       )
-      it.scoped(name, () => Effect.provide(withRaw, layer))
+      it.scoped(name, () => Effect.provide(withRaw, layer), timeout)
     },
 
     testWith: (options, name, body) => {
       if (layerWith === undefined) return
-      it.scoped(name, () => Effect.provide(Effect.suspend(body), layerWith(options)))
+      it.scoped(name, () => Effect.provide(Effect.suspend(body), layerWith(options)), timeout)
     }
   }
 }

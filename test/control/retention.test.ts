@@ -11,6 +11,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Retention from "holdfast/Retention"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { StoreUnavailable } from "holdfast/StoreError"
+import { extent } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 import * as Support from "../support/workers.js"
 
@@ -413,7 +414,7 @@ describe("Retention", () => {
           }
         }
       }),
-    { fastCheck: { numRuns: 40, seed: 20260730 } }
+    { fastCheck: { numRuns: extent({ quick: 10, long: 40 }), seed: 20260730 } }
   )
 
   it.scoped("keeps to the order of the ledger over VACUUM, which may number its rows anew", () =>

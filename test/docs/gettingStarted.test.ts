@@ -31,5 +31,5 @@ describe("docs/getting-started.md", () => {
     } finally {
       await rm(directory, { recursive: true, force: true })
     }
-  }, 120_000)
+  })
 })

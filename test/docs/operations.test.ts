@@ -64,5 +64,5 @@ describe("docs/operations.md", () => {
     expect(await operate()).toMatch(/^1 events since .*, 0 spawns, 0 timers due, 0 dead letters\n$/)
     const found = await onStore((store) => store.load("order-17"))
     expect(found).toMatchObject({ value: { status: "SUSPENDED" } })
-  }, 120_000)
+  })
 })

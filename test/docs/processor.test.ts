@@ -23,7 +23,7 @@ describe("docs/processor.md", () => {
     const { stdout } = await run(viteNode, args)
     expect(stdout).toContain('execution \\"order-stolen\\" failed: CardDeclined')
     expect(stdout.endsWith("order-good: DONE, shipped\norder-stolen: FAILED, null\n")).toBe(true)
-  }, 60_000)
+  })
 
   it("names functions that there are", async () => {
     const named = Array.from((await read("docs/processor.md")).matchAll(/(Step|Processor)\.(\w+)/g))

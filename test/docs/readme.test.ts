@@ -30,7 +30,7 @@ describe("the README", () => {
       const { stdout } = await run(viteNode, args, { cwd: directory })
       expect(stdout).toBe("order-17: paid 39.98\n")
     }
-  }, 60_000)
+  })
 
   it("names commands that package.json has", async () => {
     const { scripts } = JSON.parse(await read("package.json"))

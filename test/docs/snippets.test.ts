@@ -94,5 +94,5 @@ describe("the snippets of the pages and the docstrings", () => {
       (_, i, line) => `${all[Number(i)]?.place}, its line (${line}`
     )
     expect(placed).toBe("")
-  }, 120_000)
+  })
 })

@@ -24,7 +24,6 @@ describe("examples/fulfilment", () => {
       } finally {
         await rm(directory, { recursive: true, force: true })
       }
-    },
-    120_000
+    }
   )
 })

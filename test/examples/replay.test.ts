@@ -20,6 +20,7 @@ import { caseId } from "../../examples/replay/machine.js"
 import * as Progress from "../../examples/replay/progress.js"
 import { totals } from "../../examples/replay/report.js"
 import { verify } from "../../examples/replay/verify.js"
+import { extent } from "../support/extent.js"
 
 const columns = { case: "case:concept:name", activity: "concept:name", timestamp: "time:timestamp" }
 const sample = survey(fileURLToPath(new URL("../../examples/replay/sample.csv", import.meta.url)), columns)
@@ -114,7 +115,7 @@ describe.each(stores)("the replay, %s", (_, makeStore) => {
         expect(last.rows).toBeLessThanOrEqual(428)
         yield* Effect.provide(expectEnd(log), layer)
       }),
-    { fastCheck: { numRuns: 4, seed: 7 }, timeout: 60_000 }
+    { fastCheck: { numRuns: extent({ quick: 1, long: 4 }), seed: 7 } }
   )
 
   it.scoped("that was stopped for two hours finds its cases idle, wakes them, and ends the same", () =>

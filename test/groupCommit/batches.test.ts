@@ -9,6 +9,7 @@ import * as Execution from "holdfast/Execution"
 import * as Ids from "holdfast/Ids"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as SqlStore from "holdfast/SqlStore"
+import { extent } from "../support/extent.js"
 import * as Client from "../support/sqlClient.js"
 import * as Temp from "../support/temp.js"
 
@@ -149,5 +150,5 @@ it.effect.prop(
       )
       assertSame(yield* run(given, openFile, "unbounded"), alone)
     }),
-  { fastCheck: { numRuns: 40 } }
+  { fastCheck: { numRuns: extent({ quick: 10, long: 40 }) } }
 )

@@ -195,7 +195,7 @@ describe("the package", () => {
         cwd: project
       }
     )
-  }, 60_000)
+  })
 
   it("ships sources, maps and the licence, and nothing else", async () => {
     const listed = await readdir(join(project, "node_modules", "holdfast"))

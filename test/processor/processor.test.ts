@@ -19,6 +19,7 @@ import * as MemoryStore from "holdfast/MemoryStore"
 import * as Processor from "holdfast/Processor"
 import * as ProcessorError from "holdfast/ProcessorError"
 import { StoreConflict } from "holdfast/StoreError"
+import { extent } from "../support/extent.js"
 import * as Support from "../support/workers.js"
 
 const { driven, event, execution, load, note, onEach, recorder, seen } = Support
@@ -513,6 +514,6 @@ describe("Processor", () => {
         assert.deepStrictEqual(Array.from(seen(stored)).sort(), distinct)
         assert.strictEqual(stored.processedEvents, distinct.length)
       }),
-    { fastCheck: { numRuns: 60 } }
+    { fastCheck: { numRuns: extent({ quick: 15, long: 60 }) } }
   )
 })

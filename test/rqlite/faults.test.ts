@@ -9,6 +9,7 @@ import { ExecutionStore } from "holdfast/ExecutionStore"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
+import { extent } from "../support/extent.js"
 import * as Direct from "../support/rqlite/direct.js"
 import { open, passing } from "../support/rqlite/directStore.js"
 import type { Fault } from "../support/rqlite/server.js"
@@ -174,8 +175,7 @@ it.scoped.prop(
     }),
   {
     // Making a failing plan smaller would take minutes.
-    fastCheck: { numRuns: 15, seed: 20260730, endOnFailure: true },
-    timeout: 120_000
+    fastCheck: { numRuns: extent({ quick: 4, long: 15 }), seed: 20260730, endOnFailure: true }
   }
 )
 

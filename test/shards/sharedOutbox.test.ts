@@ -7,9 +7,10 @@ import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Child from "../support/child.js"
+import { extent } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
-const events = 10_000
+const events = extent({ quick: 2000, long: 10_000 })
 const targets = Array.from({ length: 100 }, (_, i) => `counter-${i}`)
 const perTarget = events / targets.length
 const unbounded = { concurrency: "unbounded" } as const
@@ -61,45 +62,39 @@ const check = (store: ExecutionStore.ExecutionStore, deliveries: ReadonlyArray<s
   })
 
 describe("two processes on one SQLite file", () => {
-  it.scopedLive(
-    "share 10,000 events: none is lost, none takes effect twice, few are delivered twice",
-    () =>
-      Effect.gen(function* () {
-        const { children, deliveries, store } = yield* sharing
-        yield* Effect.forEach(children, (child) => child.send("finish"))
-        for (const child of children) {
-          assert.strictEqual(yield* child.line, "half")
-          assert.strictEqual(yield* child.line, "end")
-          assert.strictEqual(yield* child.exit, 0)
-        }
-        const [a, b] = [deliveries("a"), deliveries("b")]
-        yield* check(store, [...a, ...b])
-        // both had their part of it, and gave back what they held
-        assert.isAtLeast(Math.min(a.length, b.length), events / 4)
-        const pool = yield* store.leases.load("shards/32")
-        assert.deepStrictEqual(pool.members, [])
-        assert.deepStrictEqual(new Set(pool.leases.map((lease) => lease.holder)), new Set([null]))
-      }),
-    120_000
+  it.scopedLive(`share ${events} events: none is lost, none takes effect twice, few are delivered twice`, () =>
+    Effect.gen(function* () {
+      const { children, deliveries, store } = yield* sharing
+      yield* Effect.forEach(children, (child) => child.send("finish"))
+      for (const child of children) {
+        assert.strictEqual(yield* child.line, "half")
+        assert.strictEqual(yield* child.line, "end")
+        assert.strictEqual(yield* child.exit, 0)
+      }
+      const [a, b] = [deliveries("a"), deliveries("b")]
+      yield* check(store, [...a, ...b])
+      // both had their part of it, and gave back what they held
+      assert.isAtLeast(Math.min(a.length, b.length), events / 4)
+      const pool = yield* store.leases.load("shards/32")
+      assert.deepStrictEqual(pool.members, [])
+      assert.deepStrictEqual(new Set(pool.leases.map((lease) => lease.holder)), new Set([null]))
+    })
   )
 
-  it.scopedLive(
-    "share them too when one is killed half way",
-    () =>
-      Effect.gen(function* () {
-        const { children, deliveries, store } = yield* sharing
-        const [killed, other] = children
-        if (killed === undefined || other === undefined) return assert.fail("there are two children")
-        assert.strictEqual(yield* killed.line, "half")
-        yield* killed.kill
-        assert.strictEqual(yield* killed.exit, "SIGKILL")
-        const before = deliveries("a")
-        assert.isBelow(before.length, events / 2)
-        yield* other.send("finish")
-        assert.strictEqual(yield* other.line, "half")
-        assert.strictEqual(yield* other.line, "end")
-        yield* check(store, [...before, ...deliveries("b")])
-      }),
-    120_000
+  it.scopedLive("share them too when one is killed half way", () =>
+    Effect.gen(function* () {
+      const { children, deliveries, store } = yield* sharing
+      const [killed, other] = children
+      if (killed === undefined || other === undefined) return assert.fail("there are two children")
+      assert.strictEqual(yield* killed.line, "half")
+      yield* killed.kill
+      assert.strictEqual(yield* killed.exit, "SIGKILL")
+      const before = deliveries("a")
+      assert.isBelow(before.length, events / 2)
+      yield* other.send("finish")
+      assert.strictEqual(yield* other.line, "half")
+      assert.strictEqual(yield* other.line, "end")
+      yield* check(store, [...before, ...deliveries("b")])
+    })
   )
 })

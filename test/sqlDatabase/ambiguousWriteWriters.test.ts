@@ -12,6 +12,7 @@ import * as Execution from "holdfast/Execution"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreUnavailable } from "holdfast/StoreError"
+import { extent } from "../support/extent.js"
 
 /** What befalls a transaction: how often it is applied, how much later once more, in milliseconds, and whether its answer comes. */
 interface Chance {
@@ -140,6 +141,6 @@ describe("many writers whose answers get lost", () => {
           )
         }
       }),
-    { fastCheck: { numRuns: 20, seed: 20261129 } }
+    { fastCheck: { numRuns: extent({ quick: 5, long: 20 }), seed: 20261129 } }
   )
 })

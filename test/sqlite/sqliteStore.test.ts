@@ -89,55 +89,49 @@ describe("SqliteStore", () => {
 
   // On the real clock: a lock that the other process holds for a moment must be waited for.
   describe("another process", () => {
-    it.scopedLive(
-      "steps side by side with this store's: nothing is lost and no lock reaches a caller",
-      () =>
-        Effect.gen(function* () {
-          const filename = yield* Temp.database
-          const children = yield* Effect.all(
-            ["a", "b"].map((name) => Child.run("stepper.ts", filename, name, "500")),
-            { concurrency: "unbounded" }
-          )
-          yield* Effect.forEach(children, (child) => child.line)
-          yield* Effect.forEach(children, (child) => child.send("go"))
-          const said = yield* Effect.forEach(children, (child) => child.line, { concurrency: "unbounded" })
-          assert.deepStrictEqual(said, ["done", "done"])
-          yield* Effect.forEach(children, (child) => child.exit, { concurrency: "unbounded" })
-          const store = yield* SqliteStore.make({ filename })
-          const all = yield* Effect.forEach(["a-", "b-"], store.idsWithPrefix)
-          assert.deepStrictEqual(
-            all.map((ids) => ids.length),
-            [500, 500]
-          )
-          const driver = yield* sqliteDriver.make({ filename })
-          const counted = { sql: "SELECT count(*), count(DISTINCT target_id) FROM harel_outbox", params: [] }
-          assert.deepStrictEqual(yield* driver.query({ operation: "test" }, counted), [[1000, 1000]])
-        }),
-      120_000
+    it.scopedLive("steps side by side with this store's: nothing is lost and no lock reaches a caller", () =>
+      Effect.gen(function* () {
+        const filename = yield* Temp.database
+        const children = yield* Effect.all(
+          ["a", "b"].map((name) => Child.run("stepper.ts", filename, name, "500")),
+          { concurrency: "unbounded" }
+        )
+        yield* Effect.forEach(children, (child) => child.line)
+        yield* Effect.forEach(children, (child) => child.send("go"))
+        const said = yield* Effect.forEach(children, (child) => child.line, { concurrency: "unbounded" })
+        assert.deepStrictEqual(said, ["done", "done"])
+        yield* Effect.forEach(children, (child) => child.exit, { concurrency: "unbounded" })
+        const store = yield* SqliteStore.make({ filename })
+        const all = yield* Effect.forEach(["a-", "b-"], store.idsWithPrefix)
+        assert.deepStrictEqual(
+          all.map((ids) => ids.length),
+          [500, 500]
+        )
+        const driver = yield* sqliteDriver.make({ filename })
+        const counted = { sql: "SELECT count(*), count(DISTINCT target_id) FROM harel_outbox", params: [] }
+        assert.deepStrictEqual(yield* driver.query({ operation: "test" }, counted), [[1000, 1000]])
+      })
     )
 
-    it.scopedLive(
-      "that is killed amid its commits leaves whole ones",
-      () =>
-        Effect.gen(function* () {
-          const filename = yield* Temp.database
-          const store = yield* SqliteStore.make({ filename })
-          const child = yield* Child.run("stepper.ts", filename, "a", "1000000")
-          yield* child.line
-          yield* child.send("go")
-          yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), ids(store)), { until: (ids) => ids.length >= 50 })
-          yield* child.kill
-          assert.strictEqual(yield* child.exit, "SIGKILL")
-          const driver = yield* sqliteDriver.make({ filename })
-          const query = (sql: string) => driver.query({ operation: "test" }, { sql, params: [] })
-          assert.deepStrictEqual(yield* query("PRAGMA integrity_check"), [["ok"]])
-          assert.deepStrictEqual(
-            yield* query("SELECT id FROM harel_executions ORDER BY id"),
-            yield* query("SELECT target_id FROM harel_outbox ORDER BY target_id")
-          )
-          yield* store.save(order)
-        }),
-      60_000
+    it.scopedLive("that is killed amid its commits leaves whole ones", () =>
+      Effect.gen(function* () {
+        const filename = yield* Temp.database
+        const store = yield* SqliteStore.make({ filename })
+        const child = yield* Child.run("stepper.ts", filename, "a", "1000000")
+        yield* child.line
+        yield* child.send("go")
+        yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), ids(store)), { until: (ids) => ids.length >= 50 })
+        yield* child.kill
+        assert.strictEqual(yield* child.exit, "SIGKILL")
+        const driver = yield* sqliteDriver.make({ filename })
+        const query = (sql: string) => driver.query({ operation: "test" }, { sql, params: [] })
+        assert.deepStrictEqual(yield* query("PRAGMA integrity_check"), [["ok"]])
+        assert.deepStrictEqual(
+          yield* query("SELECT id FROM harel_executions ORDER BY id"),
+          yield* query("SELECT target_id FROM harel_outbox ORDER BY target_id")
+        )
+        yield* store.save(order)
+      })
     )
   })
 })

@@ -15,6 +15,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as OutboxRelay from "holdfast/OutboxRelay"
 import { type Delivered, Postponed } from "holdfast/QueueWorker"
 import { StoreUnavailable } from "holdfast/StoreError"
+import { extent } from "../support/extent.js"
 import { counting, fill, recording, relayOn } from "../support/outbox.js"
 import * as Support from "../support/workers.js"
 
@@ -741,6 +742,6 @@ Support.onEach("OutboxRelay", (makeStore) => {
         const { backlog, held } = yield* relay.health
         assert.deepStrictEqual([backlog, held], [0, 0])
       }).pipe(Effect.scoped),
-    { fastCheck: { numRuns: 25 } }
+    { fastCheck: { numRuns: extent({ quick: 6, long: 25 }) } }
   )
 })

@@ -8,7 +8,7 @@ import type * as Option from "effect/Option"
 import type { Timer, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
 import type { Status } from "./Execution.js"
-import type { Pool, Renewal } from "./Lease.js"
+import type { FencingToken, Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -16,7 +16,7 @@ import type { StoreError } from "./StoreError.js"
  * A commit as a backend gets it: checked, stamped, and in stored form.
  *
  * `version` is the expected one; `data` is the execution's text at `version + 1` with `token` in it. Of the timers each path comes once:
- * it is either cancelled or armed.
+ * it is either cancelled or armed. With a `fence` it is written only where that lease is held.
  *
  * @since 0.1.0
  * @category encoded
@@ -35,6 +35,7 @@ export interface EncodedCommit {
   readonly spawns: ReadonlyArray<{ readonly childId: string; readonly rootPath: string; readonly context: string }>
   readonly trace: string | undefined
   readonly ack: WorkItem | undefined
+  readonly fence?: FencingToken | undefined
 }
 
 /**
@@ -220,6 +221,9 @@ export type Position = ReadonlyArray<string | number>
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on texts in stored form. What comes out of a
  * database is `unknown`: decoding it, and reporting what does not decode, is done once, by `ExecutionStore.make`. `limit` counts rows.
  *
+ * A write that is given a `fence` checks in its own transaction that the lease is held by this holder with this number. Where it is not, it writes
+ * nothing and fails with `StoreRejected` and the reason `"lease-lost"`; a commit to another version is a conflict all the same.
+ *
  * @since 0.1.0
  * @category encoded
  */
@@ -254,7 +258,7 @@ export interface Encoded {
     ReadonlyArray<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
     StoreError
   >
-  readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
+  readonly ackOutbox: (seq: number, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly pendingSpawns: (
     after: number | undefined,
     limit: number
@@ -270,7 +274,7 @@ export interface Encoded {
     >,
     StoreError
   >
-  readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
+  readonly ackSpawn: (seq: number, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly isSpawning: (childId: string) => Effect.Effect<boolean, StoreError>
   readonly isSpawnParent: (parentId: string) => Effect.Effect<boolean, StoreError>
   readonly dropSpawns: (parentId: string) => Effect.Effect<void, StoreError>
@@ -288,9 +292,13 @@ export interface Encoded {
   >
   readonly nextTimer: Effect.Effect<Option.Option<Timer>, StoreError>
   readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
-  readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
-  readonly recordFailure: (failure: Failure) => Effect.Effect<void, StoreError>
-  readonly bury: (work: WorkItem, why: Burial & { readonly diedAt: number }) => Effect.Effect<boolean, StoreError>
+  readonly deleteTimer: (timer: Timer, fence: FencingToken | undefined) => Effect.Effect<boolean, StoreError>
+  readonly recordFailure: (failure: Failure, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
+  readonly bury: (
+    work: WorkItem,
+    why: Burial & { readonly diedAt: number },
+    fence: FencingToken | undefined
+  ) => Effect.Effect<boolean, StoreError>
   readonly listDeadLetters: (query: {
     readonly kind: Kind | undefined
     readonly executionId: string | undefined

@@ -32,13 +32,13 @@ const waits = MetricBoundaries.fromIterable([
 const sizes = MetricBoundaries.fromIterable([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
 
 /**
- * Commits, by `outcome`: `applied`, `conflict` (another came first) or `failed`.
+ * Commits, by `outcome`: `applied`, `conflict` (another came first), `lease-lost` (the work is another process's by now) or `failed`.
  *
  * @since 0.1.0
  * @category store
  */
 export const commits = Metric.counter("holdfast_commits_total", {
-  description: "Commits, by outcome: applied, conflict or failed",
+  description: "Commits, by outcome: applied, conflict, lease-lost or failed",
   incremental: true
 })
 
@@ -67,7 +67,7 @@ export const storeDuration = Metric.histogram(
 
 /**
  * Failures of the store, by `operation` and `error`: `StoreUnavailable`, `StoreRejected`, `StoreCorrupt` or `Defect`. A lost commit is no
- * failure.
+ * failure, and neither is a lost lease.
  *
  * @since 0.1.0
  * @category store
@@ -128,13 +128,14 @@ export const conflictRetries = Metric.counter("holdfast_conflict_retries_total",
 
 /**
  * Attempts at work, by `worker` and `outcome`: `done`; it failed and is `retried`; it is `postponed`, because what it needs is not there;
- * it is `dropped` by policy; or it failed for good and is `dead`. A worker is `OutboxRelay`, `SpawnRelay` or `TimerSweeper`.
+ * it is `dropped` by policy; or it failed for good and is `dead`. `lease-lost` is what another process has the lease of by now. A worker is `OutboxRelay`,
+ * `SpawnRelay` or `TimerSweeper`.
  *
  * @since 0.1.0
  * @category workers
  */
 export const deliveries = Metric.counter("holdfast_deliveries_total", {
-  description: "Attempts at work, by worker and outcome: done, retried, postponed, dropped or dead",
+  description: "Attempts at work, by worker and outcome: done, retried, postponed, dropped, dead or lease-lost",
   incremental: true
 })
 

@@ -22,7 +22,9 @@ import type { Shards } from "./Shards.js"
  * - `retry`: when to try again what failed, by default exponential from 1 second, jittered, up to 10 minutes. It is given the failure; where
  *   it ends, the work becomes a dead letter. A restart takes it up where it was, by the number of attempts.
  * - `maxAttempts`: after how many failures work becomes a dead letter, by default 20.
- * - `shards`: which lanes this process serves; by default all.
+ * - `shards`: which lanes this process serves; by default all. What settles work is fenced: with `token`, by the lane's lease, which the database
+ *   checks; without it, `owns` is asked before each such write. Work of a lane that was lost meanwhile is not settled here, and does not count
+ *   as failed.
  * - `shutdownTimeout`: how long running work may take when the scope closes, before it is interrupted; by default 10 seconds.
  *
  * @since 0.1.0
@@ -34,7 +36,7 @@ export interface Options {
   readonly pollInterval?: Duration.DurationInput | undefined
   readonly retry?: Schedule.Schedule<unknown, Omit<Failure, "retryAt">> | undefined
   readonly maxAttempts?: number | undefined
-  readonly shards?: Pick<Shards, "owns" | "onChange"> | undefined
+  readonly shards?: (Pick<Shards, "owns" | "onChange"> & Partial<Pick<Shards, "token" | "forfeit">>) | undefined
   readonly shutdownTimeout?: Duration.DurationInput | undefined
 }
 

@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as sharing from "./internal/shards/assignment.js"
 import * as internal from "./internal/shards/shards.js"
+import type { FencingToken } from "./Lease.js"
 import type { Outage } from "./QueueWorker.js"
 import type { StoreRejected } from "./StoreError.js"
 
@@ -73,10 +74,12 @@ export interface Health {
 
 /**
  * This process's part of the lanes. What two processes believe to own at the same time, after a long pause of one of them, is worked on
- * twice and takes effect once, as without sharing.
+ * twice; what comes of it is written by the one that holds the lease alone.
  *
  * - `owns`: whether a lane is this process's now. While the store cannot be reached for longer than `ttl`, none is.
  * - `fence`: the fencing number of the lane's shard, none where it is not owned. It grows each time that the shard changes hands.
+ * - `token`: what the writes are fenced by that settle work of the lane (see `Lease.fencedBy`), none where it is not owned.
+ * - `forfeit`: gives up the shard of a token that the store refused, until a renewal shows who has it.
  * - `onChange`: tells the listener of each change until the scope closes. The listener must be quick and must not throw.
  * - `awaitFatal`: dies with the defect that ended sharing. Then nothing is owned.
  *
@@ -88,6 +91,8 @@ export interface Shards {
   readonly count: number
   readonly owns: (lane: string | null) => boolean
   readonly fence: (lane: string | null) => Option.Option<number>
+  readonly token: (lane: string | null) => Option.Option<FencingToken>
+  readonly forfeit: (token: FencingToken) => Effect.Effect<void>
   readonly onChange: (listener: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
   readonly health: Effect.Effect<Health>
   readonly awaitFatal: Effect.Effect<never>

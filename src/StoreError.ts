@@ -109,6 +109,7 @@ const storeRejectedFields = {
     "constraint",
     "too-large",
     "exhausted",
+    "lease-lost",
     "disk-full",
     "auth",
     "read-only",
@@ -123,7 +124,8 @@ const storeRejectedFields = {
 /**
  * The store will never accept this: invalid input (`path` names the part), an SQL error, a constraint, a full disk, missing rights, a
  * file that is no database, a value, row or answer above a limit of the database (`"too-large"`; `detail` names the limit), a numbered table
- * that has no numbers left (`"exhausted"`; `detail` says which). Nothing was written.
+ * that has no numbers left (`"exhausted"`; `detail` says which), work that is another process's by now (`"lease-lost"`; see `Lease.fencedBy`).
+ * Nothing was written.
  *
  * @since 0.1.0
  * @category errors

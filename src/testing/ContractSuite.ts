@@ -16,6 +16,7 @@ import { definitions } from "./contract/definitions.js"
 import { delayed } from "./contract/delayed.js"
 import { emissions } from "./contract/emissions.js"
 import { failures } from "./contract/failures.js"
+import { fencing } from "./contract/fencing.js"
 import { foreign } from "./contract/foreign.js"
 import { histories } from "./contract/histories.js"
 import { input } from "./contract/input.js"
@@ -80,6 +81,7 @@ export const topics = {
   verify,
   verifyAnything,
   leases,
+  fencing,
   concurrency,
   histories
 } satisfies { readonly [name: string]: (subject: Subject.Subject) => void }

@@ -9,6 +9,7 @@ import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as Ids from "holdfast/Ids"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
+import * as Lease from "holdfast/Lease"
 import * as SqlDriver from "holdfast/SqlDriver"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import * as FaultyDriver from "../support/faultyDriver.js"
@@ -136,7 +137,28 @@ const writes: ReadonlyArray<
   ]
 ]
 
-const reads = /^(publishDefinition|redrive)/
+/** What settles work, under a lease that is held and under one that is lost. */
+const fenced: typeof writes = [
+  ...writes.filter(([name]) => /^(commit that acknowledges|ack|deleteTimer|recordFailure|bury)/.test(name)),
+  [
+    "commit of a child",
+    ({ store }: World) =>
+      store.commit(...step({ ...fresh, id: "begun-child" }, "x", { ack: { _tag: "Spawn", seq: 1 } }))
+  ] as const,
+  [
+    "commit of a race that is lost too",
+    ({ stale, store }: World) => store.commit(...step(stale, "x", { ack: { _tag: "Outbox", seq: 1 } }))
+  ] as const
+].flatMap(([name, write]) => {
+  const token = { pool: "p", name: "h1", holder: "h", fence: 1 }
+  return [
+    [`${name} fenced`, (world: World) => Lease.fencedBy(write(world), token)] as const,
+    [`${name} fenced off`, (world: World) => Lease.fencedBy(write(world), { ...token, fence: 9 })] as const
+  ]
+})
+
+// What changed nothing looks at its lease in the end.
+const reads = /^(publishDefinition|redrive)|^(ack\S+|.*(gone|another time)) fenced$| fenced off$/
 
 /** What is to be redriven is read first, and nothing is sent where that fails. */
 const readFails = (write: (world: World) => Effect.Effect<unknown, StoreError | StoreConflict>) =>
@@ -206,7 +228,7 @@ const run = (
   }).pipe(Effect.provide(Ids.layerSequential()), Effect.provide(TestContext.TestContext))
 
 describe("a write whose answer is lost", () => {
-  for (const [name, write] of writes) {
+  for (const [name, write] of [...writes, ...fenced]) {
     describe(name, () => {
       const faultless = Effect.runSync(Effect.cached(Effect.scoped(run(write, []))))
 

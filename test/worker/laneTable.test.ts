@@ -14,6 +14,7 @@ describe("A lane", () => {
       const runner = yield* runner_.make<number>({
         table,
         concurrency: 1,
+        fenced: (_, effect) => effect,
         run: ({ item }) =>
           Effect.zipRight(
             Deferred.await(gate),

@@ -182,7 +182,7 @@ Support.onEach("A worker with a part of the lanes", (makeStore) => {
     })
   )
 
-  it.scoped("begins nothing in a lane that it lost, but finishes what runs in it", () =>
+  it.scoped("begins nothing in a lane that it lost, and leaves what runs in it to whoever has it now", () =>
     Effect.gen(function* () {
       const store = yield* makeStore
       yield* fill(store, ["a", "a", "a", "b"])
@@ -204,12 +204,14 @@ Support.onEach("A worker with a part of the lanes", (makeStore) => {
       lose("a")
       yield* Deferred.succeed(gate, undefined)
       yield* relay.awaitQuiet
-      assert.deepStrictEqual(yield* pendingIds(store), ["a:1", "a:2"])
+      assert.deepStrictEqual(yield* pendingIds(store), ["a:0", "a:1", "a:2"])
+      assert.strictEqual((yield* relay.health).held, 0)
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(yield* pendingIds(store), ["a:1", "a:2"])
+      assert.deepStrictEqual(yield* pendingIds(store), ["a:0", "a:1", "a:2"])
+      assert.deepStrictEqual(Array.from(yield* Queue.takeAll(began)), [])
       gain("a")
       yield* relay.awaitQuiet
-      assert.deepStrictEqual(Array.from(yield* Queue.takeAll(began)), ["a:1", "a:2"])
+      assert.deepStrictEqual(Array.from(yield* Queue.takeAll(began)), ["a:0", "a:1", "a:2"])
     })
   )
 

@@ -1,5 +1,8 @@
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { leaseLost } from "../util/fence.js"
 import { addEmit, takeEntry } from "./outbox.js"
 import { addSpawn, takeSpawn } from "./spawns.js"
 import type { Tables } from "./tables.js"
@@ -19,16 +22,29 @@ const settle = (tables: Tables, ack: EncodedCommit["ack"]): void => {
   }
 }
 
-/** Writes a commit where the stored version is the expected one. */
-export const commit = (tables: Tables, traceMax: number, commit: EncodedCommit): CommitOutcome => {
-  const { data, definitionId, executionId, version } = commit
-  const stored = tables.executions.get(executionId)
-  if (stored === undefined ? version !== 0 : version === 0 || stored.version !== version) {
-    return {
-      _tag: "Conflict",
-      found: Option.map(Option.fromNullable(stored), (row) => row.version)
+/** Writes a commit where the stored version is the expected one, and the lease is held that it is fenced by. */
+export const commit = (
+  tables: Tables,
+  traceMax: number,
+  commit: EncodedCommit
+): Effect.Effect<CommitOutcome, StoreRejected> =>
+  Effect.suspend(() => {
+    const { executionId, fence, version } = commit
+    const stored = tables.executions.get(executionId)
+    if (stored === undefined ? version !== 0 : version === 0 || stored.version !== version) {
+      return Effect.succeed({
+        _tag: "Conflict",
+        found: Option.fromNullable(stored).pipe(Option.map((row) => row.version))
+      })
     }
-  }
+    if (fence !== undefined && !tables.pools.isHeld(fence)) {
+      return Effect.fail(leaseLost({ operation: "commit", executionId }, fence))
+    }
+    return Effect.succeed(apply(tables, traceMax, commit))
+  })
+
+const apply = (tables: Tables, traceMax: number, commit: EncodedCommit): CommitOutcome => {
+  const { data, definitionId, executionId, version } = commit
   tables.executions.set({ id: executionId, definitionId, data, version: version + 1 })
   // Before the timers are armed: a step may arm the very timer that it was fired by.
   settle(tables, commit.ack)

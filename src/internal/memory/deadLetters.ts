@@ -5,6 +5,7 @@ import * as Order from "effect/Order"
 import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter, EncodedStats } from "../../EncodedStore.js"
+import { fenced } from "./leases.js"
 import { addEmit, takeEntry } from "./outbox.js"
 import { Ordered } from "./sortedArray.js"
 import { addSpawn, takeSpawn } from "./spawns.js"
@@ -151,9 +152,10 @@ const stats = ({ deadLetters, delayed, failures, outbox, spawns, timers }: Table
 export const make = (
   tables: Tables
 ): Pick<Encoded, "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard" | "stats"> => ({
-  recordFailure: (failure) => Effect.sync(() => recordFailure(tables, failure)),
+  recordFailure: (failure, fence) =>
+    fenced(tables, { operation: "recordFailure" }, fence, () => recordFailure(tables, failure)),
 
-  bury: (work, why) => Effect.sync(() => bury(tables, work, why)),
+  bury: (work, why, fence) => fenced(tables, { operation: "bury" }, fence, () => bury(tables, work, why)),
 
   listDeadLetters: (query) => Effect.sync(() => list(tables, query)),
 

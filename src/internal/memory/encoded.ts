@@ -1,4 +1,3 @@
-import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
 import { commit } from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
@@ -19,7 +18,7 @@ import * as verify from "./verify.js"
 export const make = (tables: Tables, traceMax: number): Encoded => ({
   exclusive: true,
   ...executions.make(tables),
-  commit: (encoded) => Effect.sync(() => commit(tables, traceMax, encoded)),
+  commit: (encoded) => commit(tables, traceMax, encoded),
   ...ledger.make(tables),
   ...outbox.make(tables),
   ...outbox.makeDelayed(tables),

@@ -1,6 +1,8 @@
 import * as Effect from "effect/Effect"
 import type { Encoded, EncodedRenewal } from "../../EncodedStore.js"
-import type { Lease, Member } from "../../Lease.js"
+import type { FencingToken, Lease, Member } from "../../Lease.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { leaseLost } from "../util/fence.js"
 import type { Tables } from "./tables.js"
 
 interface Pool {
@@ -35,6 +37,11 @@ export class Pools {
     }
   }
 
+  isHeld({ fence, holder, name, pool }: FencingToken): boolean {
+    const lease = this.pools.get(pool)?.leases.get(name)
+    return lease?.holder === holder && lease.fence === fence
+  }
+
   leave(pool: string, holder: string): void {
     const { leases, members } = this.get(pool)
     for (const lease of Array.from(leases.values())) {
@@ -43,6 +50,17 @@ export class Pools {
     members.delete(holder)
   }
 }
+
+/** Runs a write in one synchronous block, where the lease is held that it is fenced by. */
+export const fenced = <A>(
+  { pools }: Tables,
+  call: { readonly operation: string; readonly executionId?: string | undefined },
+  fence: FencingToken | undefined,
+  write: () => A
+): Effect.Effect<A, StoreRejected> =>
+  Effect.suspend(() =>
+    fence === undefined || pools.isHeld(fence) ? Effect.succeed(write()) : Effect.fail(leaseLost(call, fence))
+  )
 
 /** Leases. */
 export const make = ({ pools }: Tables): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> => ({

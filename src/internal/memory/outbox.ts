@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import type { Encoded, EncodedDelayed } from "../../EncodedStore.js"
 import { Ordered } from "./sortedArray.js"
+import { fenced } from "./leases.js"
 import type { Tables } from "./tables.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */
@@ -81,7 +82,7 @@ export const make = (tables: Tables): Pick<Encoded, "enqueue" | "pendingOutbox" 
       }))
     ),
 
-  ackOutbox: (seq) => Effect.sync(() => void takeEntry(tables, seq))
+  ackOutbox: (seq, fence) => fenced(tables, { operation: "ackOutbox" }, fence, () => void takeEntry(tables, seq))
 })
 
 /** Events that wait until they are due. */

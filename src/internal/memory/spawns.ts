@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import type { Encoded } from "../../EncodedStore.js"
+import { fenced } from "./leases.js"
 import type { Tables } from "./tables.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */
@@ -39,7 +40,7 @@ export const make = (
       }))
     ),
 
-  ackSpawn: (seq) => Effect.sync(() => void takeSpawn(tables, seq)),
+  ackSpawn: (seq, fence) => fenced(tables, { operation: "ackSpawn" }, fence, () => void takeSpawn(tables, seq)),
 
   isSpawning: (childId) => Effect.sync(() => Iterable.some(tables.spawns.from(), (row) => row.childId === childId)),
 

@@ -5,6 +5,7 @@ import * as Order from "effect/Order"
 import type { Timer } from "../../Commit.js"
 import type { Encoded } from "../../EncodedStore.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
+import { fenced } from "./leases.js"
 import { Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
@@ -85,5 +86,8 @@ export const make = (tables: Tables): Pick<Encoded, "dueTimers" | "nextTimer" | 
   isArmed: ({ executionId, fireAt, path }) =>
     Effect.sync(() => tables.timers.due.get({ executionId, path, fireAt }) !== undefined),
 
-  deleteTimer: (timer) => Effect.sync(() => removeTimer(tables, timer))
+  deleteTimer: (timer, fence) =>
+    fenced(tables, { operation: "deleteTimer", executionId: timer.executionId }, fence, () =>
+      removeTimer(tables, timer)
+    )
 })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
-import type { Pool, Renewal } from "../../Lease.js"
+import type { FencingToken, Pool, Renewal } from "../../Lease.js"
 import type { Health, Options, Shards } from "../../Shards.js"
 import { type StoreError, type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
@@ -54,11 +54,20 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
       Effect.onExit(() => Effect.sync(() => ownership_.giveAll(ownership)))
     )
     const awaitFatal = yield* supervised.run(monitor, loop, leave(membership))
+    const fence = (lane: string | null) => Option.fromNullable(ownership_.current(ownership).get(shardOf(lane, count)))
     return {
       holder,
       count,
       owns: (lane) => ownership_.current(ownership).has(shardOf(lane, count)),
-      fence: (lane) => Option.fromNullable(ownership_.current(ownership).get(shardOf(lane, count))),
+      fence,
+      token: (lane) =>
+        Option.map(fence(lane), (fence) => ({
+          pool: settings.pool,
+          name: String(shardOf(lane, count)),
+          holder,
+          fence
+        })),
+      forfeit: (token) => Effect.sync(() => forfeit(membership, token)),
       onChange: (listener) =>
         Effect.acquireRelease(
           Effect.sync(() => void ownership.listeners.add(listener)),
@@ -76,6 +85,13 @@ const health = ({ lastRenewal, members, monitor, ownership }: Membership): Healt
   lastError: monitor.lastError,
   outage: storeMonitor.outage(monitor)
 })
+
+/** Another has the lease, of which this process has not heard yet. */
+const forfeit = ({ ownership, settings }: Membership, { fence, holder, name, pool }: FencingToken): void => {
+  const shard = Number(name)
+  if (pool !== settings.pool || holder !== settings.holder || ownership.owned.get(shard) !== fence) return
+  ownership_.give(ownership, new Set([shard]))
+}
 
 /** One renewal, and what it shows to be due; gives how long to wait until the next. */
 const renewAndRebalance = (membership: Membership): Effect.Effect<Duration.Duration, StoreError> =>

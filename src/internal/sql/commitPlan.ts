@@ -1,5 +1,7 @@
 import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
+import type { FencingToken } from "../../Lease.js"
 import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
+import type { Fenceable } from "./parts.js"
 import type { Sql } from "./statements.js"
 
 /**
@@ -35,10 +37,41 @@ export const fewParams = (emits: ReadonlyArray<EncodedEmit>): ReadonlyArray<Para
 export const delayedParam = (delayed: ReadonlyArray<EncodedDelayed>): string =>
   JSON.stringify(delayed.map((emit) => [emit.targetId, emit.event, ...splitDouble(emit.dueAt)]))
 
+export const fenceParams = ({ fence, holder, name, pool }: FencingToken): ReadonlyArray<Param> => [
+  pool,
+  name,
+  holder,
+  fence
+]
+
+/** A statement, fenced where there is a token. */
+export const statement = (
+  sql: Fenceable,
+  fence: FencingToken | undefined,
+  ...params: ReadonlyArray<Param>
+): Statement =>
+  fence === undefined ? { sql: sql.free, params } : { sql: sql.fenced, params: [...params, ...fenceParams(fence)] }
+
+/** The compare-and-swap. */
+const swap = (sql: Sql["commit"], commit: EncodedCommit): Statement => {
+  const { data, definitionId, executionId: id, fence, token, version } = commit
+  const lease = fence === undefined ? [] : fenceParams(fence)
+  if (version === 0) {
+    return fence === undefined
+      ? { sql: sql.insert, params: [id, definitionId, data, token] }
+      : { sql: sql.fenced.insert, params: [id, definitionId, data, ...lease, id, token] }
+  }
+  return {
+    sql: fence === undefined ? sql.swap : sql.fenced.swap,
+    params: [definitionId, data, version + 1, id, version, ...lease, version + 1, token]
+  }
+}
+
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
-  const { executionId: id, version } = commit
-  const texts = version === 0 ? sql.commit.first : sql.commit.next
-  const guard: ReadonlyArray<Param> = version === 0 ? [id] : [id, version]
+  const { executionId: id, fence, version } = commit
+  const { first, next } = fence === undefined ? sql.commit : sql.commit.fenced
+  const texts = version === 0 ? first : next
+  const guard = [id, ...(version === 0 ? [] : [version]), ...(fence === undefined ? [] : fenceParams(fence))]
   const statements: Array<Statement> = []
   const add = (sql: string, ...params: ReadonlyArray<Param>): void => {
     statements.push({ sql, params: [...params, ...guard] })
@@ -75,12 +108,7 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
     add(texts.trace, id, id, commit.trace)
     if (traceMax > 0) add(texts.trimTrace, id, id, traceMax)
   }
-  const { data, definitionId, token } = commit
-  statements.push(
-    version === 0
-      ? { sql: sql.commit.insert, params: [id, definitionId, data, token] }
-      : { sql: sql.commit.swap, params: [definitionId, data, version + 1, id, version, version + 1, token] }
-  )
+  statements.push(swap(sql.commit, commit))
   return { statements, emits }
 }
 

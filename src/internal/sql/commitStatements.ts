@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { double, exact, fewEmits, lastNumber, nextNumber, pairs, token } from "./parts.js"
+import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./parts.js"
 
 /** The last index of an execution's trace, which takes anything: what is no index is no last one. */
 const lastIndex = (p: string): string => lines`
@@ -91,6 +91,29 @@ const sideWrites = (p: string, guard: string) => ({
 })
 
 /**
+ * The writes of a commit that is fenced. The guards take the lease's parameters behind their own. An insert, or a swap, that was applied knows
+ * itself again also where the lease was lost since.
+ */
+const fencedWrites = (p: string) => ({
+  first: sideWrites(p, `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ?) AND ${held(p)}`),
+  next: sideWrites(p, `EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version = ?) AND ${held(p)}`),
+
+  insert: lines`
+    INSERT INTO ${p}executions (id, definition_id, data, version)
+    SELECT ?, ?, ?, 1
+    WHERE ${held(p)} OR EXISTS (SELECT 1 FROM ${p}executions WHERE id = ?)
+    ON CONFLICT (id) DO UPDATE SET version = excluded.version
+    WHERE ${p}executions.version = 1
+      AND ${token(`${p}executions.data`)} = ?`,
+
+  swap: lines`
+    UPDATE ${p}executions
+    SET definition_id = ?, data = ?, version = ?
+    WHERE id = ?
+      AND ((version = ? AND ${held(p)}) OR (version = ? AND ${token("data")} = ?))`
+})
+
+/**
  * What a commit writes. The guards read: the compare-and-swap at the end of this transaction will hold. `next` guards take the id and the
  * expected version, `first` guards, for version 0, the id alone.
  */
@@ -110,6 +133,8 @@ export const makeCommitSql = (p: string) => ({
     SET definition_id = ?, data = ?, version = ?
     WHERE id = ?
       AND (version = ? OR (version = ? AND ${token("data")} = ?))`,
+
+  fenced: fencedWrites(p),
 
   /** The stored version, for a swap that was lost. */
   version: lines`

@@ -1,6 +1,6 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, exact, nextNumber, once, unlessBytes } from "./parts.js"
+import { asText, exact, type Fenceable, fenceable, nextNumber, once, unlessBytes } from "./parts.js"
 
 /** Records a failure of work. A record that comes late must not take the place of a newer one. */
 const makeRecordSql = (p: string) => {
@@ -9,26 +9,38 @@ const makeRecordSql = (p: string) => {
       error = excluded.error,
       failed_at = excluded.failed_at,
       retry_at = excluded.retry_at`
-  const record = (table: string, failures: string): string => lines`
-    INSERT INTO ${p}holdfast_${failures} (seq, attempts, error, failed_at, retry_at)
-    SELECT seq, ?, ?, ?, ?
-    FROM ${p}${table}
-    WHERE seq = ?
-    ON CONFLICT (seq) DO UPDATE
-    SET ${update}
-    WHERE excluded.attempts >= attempts`
-  return {
-    Outbox: record("outbox", "outbox_failures"),
-    Spawn: record("spawns", "spawn_failures"),
-    Timer: lines`
+  const record = (table: string, failures: string): Fenceable => {
+    const { fenced, free } = fenceable(
+      p,
+      lines`
+        INSERT INTO ${p}holdfast_${failures} (seq, attempts, error, failed_at, retry_at)
+        SELECT seq, ?, ?, ?, ?
+        FROM ${p}${table}
+        WHERE seq = ?`
+    )
+    const newest = lines`
+      ON CONFLICT (seq) DO UPDATE
+      SET ${update}
+      WHERE excluded.attempts >= attempts`
+    return { free: `${free}\n${newest}`, fenced: `${fenced}\n${newest}` }
+  }
+  const timer = fenceable(
+    p,
+    lines`
       INSERT INTO ${p}holdfast_timer_failures (execution_id, path, fire_at, attempts, error, failed_at, retry_at)
       SELECT execution_id, path, fire_at, ?, ?, ?, ?
       FROM ${p}timers
-      WHERE execution_id = ? AND path = ? AND fire_at = ?
-      ON CONFLICT (execution_id, path) DO UPDATE
-      SET fire_at = excluded.fire_at,
-        ${update}
-      WHERE excluded.fire_at <> fire_at OR excluded.attempts >= attempts`
+      WHERE execution_id = ? AND path = ? AND fire_at = ?`
+  )
+  const newestTimer = lines`
+    ON CONFLICT (execution_id, path) DO UPDATE
+    SET fire_at = excluded.fire_at,
+      ${update}
+    WHERE excluded.fire_at <> fire_at OR excluded.attempts >= attempts`
+  return {
+    Outbox: record("outbox", "outbox_failures"),
+    Spawn: record("spawns", "spawn_failures"),
+    Timer: { free: `${timer.free}\n${newestTimer}`, fenced: `${timer.fenced}\n${newestTimer}` }
   }
 }
 
@@ -48,14 +60,22 @@ const timerRow = (p: string): string => lines`
 
 /** Moves work to the dead letters: `bury` copies the row, `buried` removes it. */
 const makeBurySql = (p: string) => {
-  const bury = (kind: string, columns: string, values: string, row: string): string => lines`
-    INSERT INTO ${p}holdfast_dead_letters (id, reason, attempts, error, died_at, kind, ${columns})
-    SELECT ${nextNumber(`${p}holdfast_dead_letters`)}, ?, ?, ?, ?, '${kind}', ${values}
-    FROM ${p}${row}
-      AND ${once(p)}`
-  const buried = (row: string): string => lines`
-    DELETE FROM ${p}${row}
-      AND ${once(p)}`
+  const bury = (kind: string, columns: string, values: string, row: string): Fenceable =>
+    fenceable(
+      p,
+      lines`
+        INSERT INTO ${p}holdfast_dead_letters (id, reason, attempts, error, died_at, kind, ${columns})
+        SELECT ${nextNumber(`${p}holdfast_dead_letters`)}, ?, ?, ?, ?, '${kind}', ${values}
+        FROM ${p}${row}
+          AND ${once(p)}`
+    )
+  const buried = (row: string): Fenceable =>
+    fenceable(
+      p,
+      lines`
+        DELETE FROM ${p}${row}
+          AND ${once(p)}`
+    )
   const rows = {
     outbox: "outbox WHERE seq = ?",
     spawns: "spawns WHERE seq = ?",

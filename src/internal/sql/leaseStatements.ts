@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { exact } from "./parts.js"
+import { exact, held } from "./parts.js"
 
 /** Leases. One is free where nobody holds it, or one that is no member of its pool. */
 export const makeLeaseSql = (p: string) => {
@@ -15,6 +15,8 @@ export const makeLeaseSql = (p: string) => {
       SELECT 1, name, holder, ${exact("fence")}, NULL
       FROM ${leases}
       WHERE pool = ?`,
+
+    isHeld: `SELECT ${held(p)}`,
 
     evict: lines`
       DELETE FROM ${members}

@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { double, exact, failure, fewEmits, nextNumber, once, pairs } from "./parts.js"
+import { double, exact, failure, fenceable, fewEmits, nextNumber, once, pairs } from "./parts.js"
 
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
@@ -27,9 +27,12 @@ export const makeOutboxSql = (p: string) => ({
     ORDER BY o.seq
     LIMIT ?`,
 
-  ack: lines`
-    DELETE FROM ${p}outbox
-    WHERE seq = ?`
+  ack: fenceable(
+    p,
+    lines`
+      DELETE FROM ${p}outbox
+      WHERE seq = ?`
+  )
 })
 
 /** Events that wait until they are due. */
@@ -74,9 +77,12 @@ export const makeSpawnSql = (p: string) => ({
     ORDER BY s.seq
     LIMIT ?`,
 
-  ack: lines`
-    DELETE FROM ${p}spawns
-    WHERE seq = ?`,
+  ack: fenceable(
+    p,
+    lines`
+      DELETE FROM ${p}spawns
+      WHERE seq = ?`
+  ),
 
   ofChild: lines`
     SELECT 1

@@ -1,4 +1,5 @@
 import { tokenKey } from "../codec/execution.js"
+import { lines } from "../util/lines.js"
 
 /**
  * A double of an array, which travels as an integer and a power of two: SQLite 3.45 reads one decimal text in ten thousand one bit off.
@@ -21,6 +22,24 @@ export const token = (data: string): string =>
 
 /** Holds as long as the write's key is not stored, of a write that has no guard of its own. It takes the key. */
 export const once = (p: string): string => `NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = ?)`
+
+/** Holds as long as a lease is held by this holder with this number. It takes pool, name, holder and number. */
+export const held = (p: string): string =>
+  `EXISTS (SELECT 1 FROM ${p}holdfast_leases WHERE pool = ? AND name = ? AND holder = ? AND fence = ?)`
+
+/** A statement by itself, and with the condition that a lease is {@link held}, whose parameters come last. */
+export interface Fenceable {
+  readonly free: string
+  readonly fenced: string
+}
+
+/** A statement that ends in a condition. */
+export const fenceable = (p: string, sql: string): Fenceable => ({
+  free: sql,
+  fenced: lines`
+    ${sql}
+      AND ${held(p)}`
+})
 
 /** An integer. One that a double could not hold comes as its digits, which no client rounds. */
 export const exact = (column: string): string =>

@@ -1,6 +1,6 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, failure, once } from "./parts.js"
+import { asText, failure, fenceable, once } from "./parts.js"
 
 // What is no text is reported by itself. An infinite time, which other programs may arm a timer for, is never due.
 const dueTimers = (p: string, due: string): string => lines`
@@ -60,8 +60,11 @@ export const makeTimerSql = (p: string) => ({
     FROM ${p}timers
     WHERE execution_id = ? AND path = ? AND fire_at = ?`,
 
-  delete: lines`
-    DELETE FROM ${p}timers
-    WHERE execution_id = ? AND path = ? AND fire_at = ?
-      AND ${once(p)}`
+  delete: fenceable(
+    p,
+    lines`
+      DELETE FROM ${p}timers
+      WHERE execution_id = ? AND path = ? AND fire_at = ?
+        AND ${once(p)}`
+  )
 })

@@ -8,7 +8,7 @@ import { StoreUnavailable } from "../../StoreError.js"
 import * as ambiguousWrite from "./ambiguousWrite.js"
 import type { Answered, Database, Failure, Row } from "./database.js"
 
-/** A write. Each statement of `before` and `main` takes the key it is given as its last parameter, and does nothing where it is stored. */
+/** A write. Each statement of `before` and `main` takes the key it is given, and does nothing where it is stored. */
 export interface Marked {
   readonly before?: ReadonlyArray<Statement> | undefined
   readonly main: Statement

@@ -1,12 +1,18 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
+import type { FencingToken } from "../../Lease.js"
 import type { Call } from "../../SqlDriver.js"
 import { StoreUnavailable } from "../../StoreError.js"
 import { emitsParam, makePlan, type Plan, seqsOf } from "../sql/commitPlan.js"
 import * as ambiguousWrite from "../sqlDatabase/ambiguousWrite.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
+import * as fenced from "../sqlDatabase/fenced.js"
 import * as pages from "../sqlDatabase/pages.js"
+import { leaseLost } from "../util/fence.js"
+
+/** What became of a commit. Where its lease is lost it was not applied, and never will be. */
+type Outcome = CommitOutcome | { readonly _tag: "LeaseLost"; readonly fence: FencingToken }
 
 const conflict = (found: Option.Option<unknown>): CommitOutcome => ({ _tag: "Conflict", found })
 
@@ -57,7 +63,7 @@ const arrivedTwice = (call: Call) =>
 const send = ({ call, commit, database, plan }: Sending, newest: Newest) =>
   Effect.flatMap(
     database.driver.transaction(call, plan.statements),
-    (results): Effect.Effect<Option.Option<CommitOutcome>, Failure> => {
+    (results): Effect.Effect<Option.Option<Outcome>, Failure> => {
       if (results.at(-1)?.changes !== 1) return Effect.succeedNone
       const seqs = seqsOf(results[plan.emits])
       if (seqs.length !== commit.emits.length) return Effect.fail(arrivedTwice(call))
@@ -93,11 +99,19 @@ const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Se
     : ambiguousWrite.hidden
 }
 
-/** Reads what became of the commit. */
-const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<CommitOutcome>, Failure> => {
+/** That the commit can be applied no more, where its lease is lost. */
+const fencedOff = ({ call, commit: { fence }, database }: Sending): Effect.Effect<Option.Option<Outcome>, Failure> =>
+  fence === undefined
+    ? Effect.succeedNone
+    : Effect.map(fenced.isHeld(database, call, fence), (held) =>
+        held ? Option.none() : Option.some({ _tag: "LeaseLost", fence })
+      )
+
+/** Reads what the stored row tells of the commit. */
+const lookOnce = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> => {
   const { call, commit, database } = sending
   const row = pages.first(database, call, database.sql.commit.outcome, commit.executionId)
-  return Effect.flatMap(row, (row): Effect.Effect<ambiguousWrite.Seen<CommitOutcome>, Failure> => {
+  return Effect.flatMap(row, (row): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> => {
     const seen = read(commit, row)
     if (seen._tag !== "Known") return Effect.succeed(seen)
     return seen.outcome === "Applied"
@@ -106,11 +120,32 @@ const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<CommitOutcome
   })
 }
 
-/** The conflict of a commit whose swap was lost, with the version that is stored. */
-const lost = ({ call, commit, database }: Sending): Effect.Effect<CommitOutcome, Failure> =>
-  Effect.map(pages.first(database, call, database.sql.commit.version, commit.executionId), (row) =>
-    conflict(Option.map(row, ([version]) => version))
-  )
+/** Reads what became of the commit. */
+const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> =>
+  Effect.gen(function* () {
+    const seen = yield* lookOnce(sending)
+    if (seen._tag !== "Open") return seen
+    const lost = yield* fencedOff(sending)
+    if (Option.isNone(lost)) return seen
+    // It may have arrived after the row was read and before the lease was lost.
+    const after = yield* lookOnce(sending)
+    return after._tag === "Open" ? ambiguousWrite.known(lost.value) : after
+  })
+
+/** The conflict of a commit whose swap was lost, with the version that is stored; or its lease is lost. */
+const lost = (sending: Sending): Effect.Effect<Outcome, Failure> => {
+  const { call, commit, database } = sending
+  return Effect.flatMap(pages.first(database, call, database.sql.commit.version, commit.executionId), (row) => {
+    const found = Option.map(row, ([version]) => version)
+    const isExpected = commit.version === 0 ? Option.isNone(found) : Option.contains(found, commit.version)
+    return isExpected
+      ? Effect.map(
+          fencedOff(sending),
+          Option.getOrElse(() => conflict(found))
+        )
+      : Effect.succeed(conflict(found))
+  })
+}
 
 /** Runs commits and tells what became of them, also where the answer to one is lost. */
 export const make = (database: Database, traceMax: number) => {
@@ -125,8 +160,11 @@ export const make = (database: Database, traceMax: number) => {
         above: newest.seq
       }
       const write = { send: send(sending, newest), look: Effect.suspend(() => look(sending)) }
-      return Effect.flatMap(ambiguousWrite.run(write, database.budget), ({ outcome }) =>
-        Option.isSome(outcome) ? Effect.succeed(outcome.value) : lost(sending)
+      return ambiguousWrite.run(write, database.budget).pipe(
+        Effect.flatMap(({ outcome }) => (Option.isSome(outcome) ? Effect.succeed(outcome.value) : lost(sending))),
+        Effect.flatMap((outcome) =>
+          outcome._tag === "LeaseLost" ? Effect.fail(leaseLost(sending.call, outcome.fence)) : Effect.succeed(outcome)
+        )
       )
     })
 }

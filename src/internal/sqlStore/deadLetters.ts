@@ -3,7 +3,9 @@ import * as Option from "effect/Option"
 import type { WorkItem } from "../../Commit.js"
 import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
 import type { Param } from "../../SqlDriver.js"
+import { statement } from "../sql/commitPlan.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
+import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
@@ -51,20 +53,23 @@ export const make = (
 ): Pick<Encoded, "recordFailure" | "bury" | "listDeadLetters" | "redrive" | "discard"> => {
   const sql = database.sql.deadLetters
   return {
-    recordFailure: ({ attempts, error, failedAt, retryAt, work }) => {
+    recordFailure: ({ attempts, error, failedAt, retryAt, work }, fence) => {
+      const call = { operation: "recordFailure" }
       const key = work._tag === "Timer" ? [work.executionId, work.path, work.fireAt] : [work.seq]
       const columns = [attempts, error, failedAt, retryAt, ...key]
-      return repeatableWrite.write(database, { operation: "recordFailure" }, sql.record[work._tag], ...columns)
+      const write = repeatableWrite.run(database, call, [statement(sql.record[work._tag], fence, ...columns)])
+      return Effect.asVoid(fenced.changed(database, call, fence, write))
     },
 
-    bury: (work, { attempts, diedAt, error, reason }) =>
-      Effect.map(
-        idempotentWrite.run(database, { operation: "bury" }, (key) => ({
-          before: [{ sql: sql.bury[work._tag], params: [reason, attempts, error, diedAt, ...keyOf(work), key] }],
-          main: { sql: sql.buried[work._tag], params: [...keyOf(work), key] }
-        })),
-        (result) => result.changes > 0
-      ),
+    bury: (work, { attempts, diedAt, error, reason }, fence) => {
+      const call = { operation: "bury" }
+      const write = idempotentWrite.run(database, call, (key) => ({
+        before: [statement(sql.bury[work._tag], fence, reason, attempts, error, diedAt, ...keyOf(work), key)],
+        main: statement(sql.buried[work._tag], fence, ...keyOf(work), key)
+      }))
+      const changes = Effect.map(write, (result) => result.changes)
+      return Effect.map(fenced.changed(database, call, fence, changes), (changes) => changes > 0)
+    },
 
     listDeadLetters: (query) => list(database, query),
 

@@ -1,8 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
-import { delayedParam, emitsParam, fewParams, seqsOf } from "../sql/commitPlan.js"
+import { delayedParam, emitsParam, fewParams, seqsOf, statement } from "../sql/commitPlan.js"
 import type { Database } from "../sqlDatabase/database.js"
+import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
@@ -42,7 +43,11 @@ export const make = (database: Database): Pick<Encoded, "enqueue" | "pendingOutb
         }))
     ),
 
-  ackOutbox: (seq) => repeatableWrite.write(database, { operation: "ackOutbox" }, database.sql.outbox.ack, seq)
+  ackOutbox: (seq, fence) => {
+    const call = { operation: "ackOutbox" }
+    const write = repeatableWrite.run(database, call, [statement(database.sql.outbox.ack, fence, seq)])
+    return Effect.asVoid(fenced.changed(database, call, fence, write))
+  }
 })
 
 /** Events that wait until they are due. */

@@ -1,7 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
+import { statement } from "../sql/commitPlan.js"
 import type { Database } from "../sqlDatabase/database.js"
+import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
@@ -27,7 +29,11 @@ export const make = (
           }))
       ),
 
-    ackSpawn: (seq) => repeatableWrite.write(database, { operation: "ackSpawn" }, sql.ack, seq),
+    ackSpawn: (seq, fence) => {
+      const call = { operation: "ackSpawn" }
+      const write = repeatableWrite.run(database, call, [statement(sql.ack, fence, seq)])
+      return Effect.asVoid(fenced.changed(database, call, fence, write))
+    },
 
     isSpawning: (childId) =>
       Effect.map(pages.first(database, { operation: "isSpawning" }, sql.ofChild, childId), Option.isSome),

@@ -5,7 +5,9 @@ import type { Failure } from "../../DeadLetter.js"
 import type { BrokenTimer, Encoded } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import * as reader from "../codec/reader.js"
+import { statement } from "../sql/commitPlan.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
+import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
 import { decodeRow, failed } from "./rows.js"
@@ -67,12 +69,13 @@ export const make = (database: Database): Pick<Encoded, "dueTimers" | "nextTimer
         Option.isSome
       ),
 
-    deleteTimer: ({ executionId, fireAt, path }) =>
-      Effect.map(
-        idempotentWrite.run(database, { operation: "deleteTimer", executionId }, (key) => ({
-          main: { sql: sql.delete, params: [executionId, path, fireAt, key] }
-        })),
-        (result) => result.changes === 1
-      )
+    deleteTimer: ({ executionId, fireAt, path }, fence) => {
+      const call = { operation: "deleteTimer", executionId }
+      const write = idempotentWrite.run(database, call, (key) => ({
+        main: statement(sql.delete, fence, executionId, path, fireAt, key)
+      }))
+      const changes = Effect.map(write, (result) => result.changes)
+      return Effect.map(fenced.changed(database, call, fence, changes), (changes) => changes === 1)
+    }
   }
 }

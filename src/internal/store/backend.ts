@@ -7,9 +7,11 @@ import type { WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { Encoded, Failed } from "../../EncodedStore.js"
 import type { ExecutionStore, Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { FencingToken } from "../../Lease.js"
 import type { StoreError, StoreRejected } from "../../StoreError.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
+import { tokenFor } from "../util/fence.js"
 
 /** What each part of a store is made of: the backend, the checks of input, and whom to tell of a write. */
 export interface Backend {
@@ -54,6 +56,18 @@ export const checkIds = (
   }
   return Effect.void
 }
+
+const checkToken = (call: validate.Call, token: FencingToken): Effect.Effect<void, StoreRejected> => {
+  for (const part of ["pool", "name", "holder"] as const) {
+    const problem = validate.leaseName(token[part])
+    if (problem !== undefined) return Effect.fail(validate.rejected(call, `fence.${part}`, problem))
+  }
+  return validate.refuse(call, "fence.fence", validate.wholeNumber(token.fence, 0, Number.MAX_SAFE_INTEGER))
+}
+
+/** What a write that settles work is fenced by, checked. */
+export const fenceFor = (call: validate.Call): Effect.Effect<FencingToken | undefined, StoreRejected> =>
+  Effect.tap(tokenFor(call), (token) => (token === undefined ? Effect.void : checkToken(call, token)))
 
 /** What was recorded of the rows that failed before. */
 const failuresOf = <Row extends Failed>(

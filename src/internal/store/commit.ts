@@ -2,15 +2,16 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Commit, TimerOp } from "../../Commit.js"
-import type { CommitOutcome } from "../../EncodedStore.js"
+import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
-import { StoreConflict, type StoreCorrupt } from "../../StoreError.js"
+import { StoreConflict, type StoreCorrupt, type StoreRejected } from "../../StoreError.js"
 import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
+import type { Call } from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
-import { type Backend, seconds } from "./backend.js"
+import { type Backend, fenceFor, seconds } from "./backend.js"
 import { type Encoding, encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
 
@@ -42,6 +43,12 @@ const conflict = ({ id, version }: Execution, found: Option.Option<unknown>): St
   })
 }
 
+/** The commit with what it is fenced by: only one that settles a piece of work is. */
+const fenced = (call: Call, written: EncodedCommit): Effect.Effect<EncodedCommit, StoreRejected> =>
+  written.ack === undefined
+    ? Effect.succeed(written)
+    : Effect.map(fenceFor(call), (fence) => (fence === undefined ? written : { ...written, fence }))
+
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore, "commit" | "save"> => {
   /** What a commit came to, and telling of it where it was applied. */
@@ -66,8 +73,9 @@ export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore,
       const call = { operation: "commit", executionId: execution.id }
       const encoding = encodeCommit(call, checks, execution, after, commit, token, { now, traceparent })
       if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
-      return Effect.flatMap(encoded.commit(encoding.right.written), (outcome) =>
-        settle(execution, commit, encoding.right, outcome)
+      return fenced(call, encoding.right.written).pipe(
+        Effect.flatMap(encoded.commit),
+        Effect.flatMap((outcome) => settle(execution, commit, encoding.right, outcome))
       )
     })
 

@@ -8,7 +8,7 @@ import type { StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, maxPage, numberOf, quiet, seconds } from "./backend.js"
+import { type Backend, checkWhole, defaultPage, fenceFor, maxPage, numberOf, quiet, seconds } from "./backend.js"
 
 const maxError = 10_000
 
@@ -38,7 +38,8 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       yield* checkWhole(call, "attempts", attempts, 0)
       yield* validate.refuse(call, "retryAt", validate.finite(retryAt))
       const failedAt = yield* seconds
-      return yield* encoded.recordFailure({ work, attempts, error: errorText(error), failedAt, retryAt })
+      const failure = { work, attempts, error: errorText(error), failedAt, retryAt }
+      return yield* encoded.recordFailure(failure, yield* fenceFor(call))
     }),
 
   bury: (work, { attempts, error, reason }) =>
@@ -49,8 +50,8 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       if (!Reason.literals.includes(reason)) {
         return yield* validate.rejected(call, "reason", `there is no reason ${String(reason)}`)
       }
-      const diedAt = yield* seconds
-      return yield* encoded.bury(work, { reason, attempts, error: errorText(error), diedAt })
+      const why = { reason, attempts, error: errorText(error), diedAt: yield* seconds }
+      return yield* encoded.bury(work, why, yield* fenceFor(call))
     }),
 
   list: ({ after, executionId, kind, limit = defaultPage } = {}) =>

@@ -6,11 +6,14 @@ import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Metrics from "../../Metrics.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as metrics from "../telemetry/metrics.js"
+import { isLeaseLost } from "../util/fence.js"
 
 type Failure = StoreConflict | StoreError
 
 const isConflict = (cause: Cause.Cause<Failure>): boolean =>
   Option.exists(Cause.failureOption(cause), (error) => error._tag === "StoreConflict")
+
+const isLost = (cause: Cause.Cause<Failure>): boolean => Option.exists(Cause.failureOption(cause), isLeaseLost)
 
 /** Measures an operation, and counts its failures. */
 const operation = (name: string) => {
@@ -22,7 +25,7 @@ const operation = (name: string) => {
   ): Effect.Effect<A, E> =>
     metrics.timed(effect, (exit, time, labels) => {
       seconds(time, labels)
-      if (Exit.isFailure(exit) && !isConflict(exit.cause)) {
+      if (Exit.isFailure(exit) && !isConflict(exit.cause) && !isLost(exit.cause)) {
         errors(metrics.errorTag(exit.cause))(1, labels)
       }
       ended?.(exit, labels)
@@ -31,7 +34,14 @@ const operation = (name: string) => {
 
 const applied = metrics.instrument(Metrics.commits, { outcome: "applied" })
 const conflict = metrics.instrument(Metrics.commits, { outcome: "conflict" })
+const lost = metrics.instrument(Metrics.commits, { outcome: "lease-lost" })
 const failed = metrics.instrument(Metrics.commits, { outcome: "failed" })
+
+const outcomeOf = (exit: Exit.Exit<unknown, Failure>) => {
+  if (Exit.isSuccess(exit)) return applied
+  if (isConflict(exit.cause)) return conflict
+  return isLost(exit.cause) ? lost : failed
+}
 
 const commit = operation("commit")
 const enqueue = operation("enqueue")
@@ -49,8 +59,7 @@ const measureCommit =
   (run: ExecutionStore["commit"]): ExecutionStore["commit"] =>
   (execution, step) =>
     commit(run(execution, step), (exit, labels) => {
-      const ended = Exit.isSuccess(exit) ? applied : isConflict(exit.cause) ? conflict : failed
-      ended(1, labels)
+      outcomeOf(exit)(1, labels)
       if (Exit.isSuccess(exit) && step?.emits !== undefined) Metrics.emits.unsafeUpdate(step.emits.length, labels)
     }).pipe(
       metrics.withSpan("ExecutionStore.commit", () => ({

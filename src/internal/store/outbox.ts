@@ -7,7 +7,7 @@ import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import * as eventIds from "../util/eventIds.js"
-import { type Backend, checkWhole, defaultPage, maxPage, numberedPage, quiet, seconds } from "./backend.js"
+import { type Backend, checkWhole, defaultPage, fenceFor, maxPage, numberedPage, quiet, seconds } from "./backend.js"
 import { encodeEmits } from "./encodeCommit.js"
 
 /** The earliest of times. */
@@ -52,7 +52,13 @@ export const make = ({
 
     pendingOutbox: (query = {}) => numberedPage(table, query),
 
-    ackOutbox: (seq) => Effect.zipRight(checkWhole({ operation: "ackOutbox" }, "seq", seq, 0), encoded.ackOutbox(seq)),
+    ackOutbox: (seq) => {
+      const call = { operation: "ackOutbox" }
+      return checkWhole(call, "seq", seq, 0).pipe(
+        Effect.zipRight(fenceFor(call)),
+        Effect.flatMap((fence) => encoded.ackOutbox(seq, fence))
+      )
+    },
 
     delayed: {
       release: (time, limit = defaultPage) =>

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as rows from "../codec/row.js"
-import { type Backend, checkIds, checkWhole, numberedPage } from "./backend.js"
+import { type Backend, checkIds, checkWhole, fenceFor, numberedPage } from "./backend.js"
 
 /** The children to create. */
 export const make = (backend: Backend): Pick<ExecutionStore, "pendingSpawns" | "ackSpawn" | "spawns"> => {
@@ -17,7 +17,13 @@ export const make = (backend: Backend): Pick<ExecutionStore, "pendingSpawns" | "
   return {
     pendingSpawns: (query = {}) => numberedPage(table, query),
 
-    ackSpawn: (seq) => Effect.zipRight(checkWhole({ operation: "ackSpawn" }, "seq", seq, 0), encoded.ackSpawn(seq)),
+    ackSpawn: (seq) => {
+      const call = { operation: "ackSpawn" }
+      return checkWhole(call, "seq", seq, 0).pipe(
+        Effect.zipRight(fenceFor(call)),
+        Effect.flatMap((fence) => encoded.ackSpawn(seq, fence))
+      )
+    },
 
     spawns: {
       isParent: (parentId) =>

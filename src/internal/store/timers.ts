@@ -6,7 +6,7 @@ import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreCorrupt } from "../../StoreError.js"
 import * as Time from "../../Time.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, maxPage } from "./backend.js"
+import { type Backend, checkWhole, defaultPage, fenceFor, maxPage } from "./backend.js"
 
 const workOf = ({ executionId, fireAt, path }: Timer): WorkItem => ({ _tag: "Timer", executionId, path, fireAt })
 
@@ -44,11 +44,13 @@ export const make = ({ checks, encoded }: Backend): Pick<ExecutionStore, "dueTim
       }
     }),
 
-  deleteTimer: (timer) =>
-    Effect.zipRight(
-      validate.timer({ operation: "deleteTimer", executionId: timer.executionId }, checks, timer, ""),
-      encoded.deleteTimer(timer)
-    ),
+  deleteTimer: (timer) => {
+    const call = { operation: "deleteTimer", executionId: timer.executionId }
+    return validate.timer(call, checks, timer, "").pipe(
+      Effect.zipRight(fenceFor(call)),
+      Effect.flatMap((fence) => encoded.deleteTimer(timer, fence))
+    )
+  },
 
   timers: {
     next: encoded.nextTimer,

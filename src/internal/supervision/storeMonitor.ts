@@ -1,12 +1,14 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { Health, Outage } from "../../QueueWorker.js"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
+import * as fence from "../util/fence.js"
 import { printable } from "../util/printable.js"
 
 /**
@@ -93,6 +95,19 @@ export const waitOutOutage = <A>(
       return again(first)
     })
   )
+
+/** {@link waitOut} of a write that a lease may fence: fails where the lease is lost, which does not pass. */
+export const waitOutFenced = <A>(
+  monitor: StoreMonitor,
+  effect: Effect.Effect<A, StoreError>
+): Effect.Effect<A, StoreRejected> =>
+  Effect.catchAll(effect, (first) => {
+    if (fence.isLeaseLost(first)) return Effect.fail(first)
+    const unlessLost = Effect.catchIf(Effect.map(effect, Either.right), fence.isLeaseLost, (lost) =>
+      Effect.succeed(Either.left(lost))
+    )
+    return Effect.flatten(waitOut(monitor, unlessLost))
+  })
 
 const waitingWith = <A, E>(
   monitor: StoreMonitor,

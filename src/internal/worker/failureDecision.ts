@@ -5,21 +5,24 @@ import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
 import { isOutage } from "../supervision/storeMonitor.js"
+import { isLeaseLost } from "../util/fence.js"
 
 /**
  * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it
  * is removed, or becomes a dead letter. What is to be done `elsewhere` is another process's, or waits for a definition to be registered, of which
- * the worker is told: it is looked at again only now and then.
+ * the worker is told: it is looked at again only now and then. What is `lost` is another process's, which decides on it by itself.
  */
 export type Decision =
   | { readonly _tag: "Retry" }
   | { readonly _tag: "Wait"; readonly outage?: true; readonly elsewhere?: true }
+  | { readonly _tag: "Lost" }
   | { readonly _tag: "Drop" }
   | { readonly _tag: "Bury"; readonly reason: Reason }
 
 const retry: Decision = { _tag: "Retry" }
 const wait: Decision = { _tag: "Wait" }
 const outage: Decision = { _tag: "Wait", outage: true }
+const lost: Decision = { _tag: "Lost" }
 const elsewhere: Decision = { _tag: "Wait", elsewhere: true }
 
 /** What is to become of an event whose target does not exist. */
@@ -51,6 +54,7 @@ export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFoun
   ) {
     return { _tag: "Bury", reason: "rejected" }
   }
+  if (isLeaseLost(error)) return lost
   if (isOutage(error)) return outage
   if (isWaiting(error)) return wait
   if (error instanceof DefinitionNotFound) return elsewhere

@@ -12,6 +12,7 @@ import * as storeMonitor from "../supervision/storeMonitor.js"
 import type { Outcome } from "../telemetry/delivery.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/causeText.js"
+import { isLeaseLost } from "../util/fence.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
 import * as retrySchedule from "./retrySchedule.js"
@@ -30,6 +31,8 @@ export interface Options<A> {
   readonly buried: (reason: Reason) => void
   /** It is decided what becomes of work that failed. */
   readonly settled: (outcome: Outcome) => Effect.Effect<void>
+  /** The work is another process's by now. */
+  readonly lost: Effect.Effect<void>
 }
 
 /** What was recorded of work that failed, as the lanes know it. */
@@ -69,6 +72,7 @@ export const handle = <A>(
       // Neither a store that refuses to remember it nor a bug in the user's schedule keep it from being tried again.
       Effect.catchAllCause((problem) => {
         if (Cause.isInterrupted(problem)) return Effect.interrupt
+        if (Option.exists(Cause.failureOption(problem), isLeaseLost)) return leaveToOthers(failed, problem)
         const message = `${work.label()} failed, and is tried again although this failed too: ${describe(problem)}`
         return storeMonitor
           .report(options.monitor, message)
@@ -84,6 +88,8 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
     case "Wait":
       if (decision.outage === true) return waitForStore(failed)
       return wait(failed, decision.elsewhere === true ? retrySchedule.waitingElsewhere : retrySchedule.waiting)
+    case "Lost":
+      return leaveToOthers(failed, failed.cause)
     case "Drop":
       return drop(failed)
     case "Bury":
@@ -93,7 +99,7 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
 
 const drop = <A>({ error, options, work }: Failed<A>): Effect.Effect<undefined, StoreError> =>
   storeMonitor
-    .waitOut(options.monitor, options.remove(work.item))
+    .waitOutFenced(options.monitor, options.remove(work.item))
     .pipe(
       Effect.zipRight(log.debug(`${work.label()} is dropped: ${error}`)),
       Effect.zipRight(options.settled("dropped")),
@@ -117,6 +123,23 @@ const wait = <A>(
     const { at, progress } = yield* retrySchedule.next(schedule, undefined, waits, now, waitedBefore)
     yield* log.debug(`${work.label()} waits: ${error}`)
     yield* options.settled("postponed")
+    return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
+  })
+
+/**
+ * The lane went to another process while the work ran: whoever has it now decides what becomes of the work, and nothing is written here. Where this
+ * process finds the lane to be its own after all, it looks again.
+ */
+const leaveToOthers = <A>(
+  { before, now, options, work }: Failed<A>,
+  problem: Cause.Cause<unknown>
+): Effect.Effect<FailureState> =>
+  Effect.gen(function* () {
+    yield* options.lost
+    yield* log.debug(`${work.label()} is another process's by now: ${describe(problem)}`)
+    yield* options.settled("lease-lost")
+    const waits = before.waits + 1
+    const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, undefined)
     return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
   })
 

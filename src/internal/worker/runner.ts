@@ -14,6 +14,8 @@ export interface Options<A> {
   readonly table: LaneTable<A>
   /** How many lanes run side by side. */
   readonly concurrency: number
+  /** Runs all that is done for a row, from its delivery to what becomes of it, under what the lane is fenced by now. */
+  readonly fenced: (work: Work<A>, effect: Effect.Effect<void>) => Effect.Effect<void>
   readonly run: (work: Work<A>, attempt: number) => Effect.Effect<unknown, unknown>
   /** Decides what becomes of work that failed, and gives what to remember of it until it is run again; nothing where its row is gone. */
   readonly failed: (
@@ -75,7 +77,7 @@ const runLane = <A>(options: Options<A>, lane: Lane<A>, leave: (lane: Lane<A>) =
     let work = laneTable.head(options.table, lane)
     return Effect.whileLoop({
       while: () => work !== undefined,
-      body: () => (work === undefined ? Effect.void : runHead(options, lane, work)),
+      body: () => (work === undefined ? Effect.void : options.fenced(work, runHead(options, lane, work))),
       step: () => {
         work = laneTable.head(options.table, lane)
       }

@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
@@ -15,6 +16,7 @@ import * as wakeup_ from "../supervision/wakeup.js"
 import * as yieldEvery from "../supervision/yieldEvery.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
 import * as log from "../telemetry/log.js"
+import * as fence from "../util/fence.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
 import type { LaneTable } from "./laneTable.js"
@@ -106,7 +108,8 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       yielding: yieldEvery.make()
     }
     const concurrency = concurrencyOf(options)
-    const runner = yield* runner_.make(runnerOptions(worker, concurrency))
+    // Whoever makes a worker may do so in work of its own, whose fence is not this worker's.
+    const runner = yield* Effect.locally(runner_.make(runnerOptions(worker, concurrency)), fence.current, undefined)
     yield* worker.store.listen((notice) => onNotice(worker, notice))
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
     const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
@@ -163,13 +166,15 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     retry: options.settings.retry ?? defaultPolicy,
     maxAttempts: options.settings.maxAttempts ?? defaultMaxAttempts,
     buried: () => void worker.progress.deadLetters++,
-    settled: telemetry.settled
+    settled: telemetry.settled,
+    lost: forfeit(options.settings.shards)
   }
   const annotated = <B>({ item }: Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
     log.annotate(options.described(item).annotations)(effect)
   return {
     table,
     concurrency,
+    fenced: ({ lane }, effect) => fenced(options.settings.shards, lane, effect),
     run: ({ item }, attempt) =>
       Effect.zipRight(yielding, telemetry.attempt(deliver(worker, item, attempt), attempt, options.described(item))),
     failed: (work, cause, before) => annotated(work, onDeliveryFailure.handle(onFailure, work, cause, before)),
@@ -178,9 +183,30 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
   }
 }
 
+/** Runs an effect under what the lane is fenced by now, where lanes are shared. */
+const fenced = (shards: Settings["shards"], lane: string | null, effect: Effect.Effect<void>): Effect.Effect<void> => {
+  if (shards === undefined) return effect
+  return Effect.suspend(() => Effect.locally(effect, fence.current, fenceOf(shards, lane)))
+}
+
+const fenceOf = ({ owns, token }: NonNullable<Settings["shards"]>, lane: string | null): fence.Fence => {
+  if (token === undefined) return { _tag: "Asked", isHeld: () => owns(lane) }
+  return Option.match(token(lane), {
+    // It was lost since the lane was taken.
+    onNone: (): fence.Fence => ({ _tag: "Asked", isHeld: () => false }),
+    onSome: (token): fence.Fence => ({ _tag: "Lease", token })
+  })
+}
+
+/** Tells whoever shares the lanes that this one's lease is lost. */
+const forfeit = (shards: Settings["shards"]): Effect.Effect<void> =>
+  Effect.flatMap(FiberRef.get(fence.current), (held) =>
+    held?._tag === "Lease" && shards?.forfeit !== undefined ? shards.forfeit(held.token) : Effect.void
+  )
+
 const deliver = <A>({ monitor, options }: Worker<A>, item: A, attempt: number): Effect.Effect<unknown, unknown> =>
   Effect.flatMap(options.run(item, attempt), (delivered) =>
-    delivered === "Delivered" ? storeMonitor.waitOut(monitor, options.remove(item)) : Effect.void
+    delivered === "Delivered" ? storeMonitor.waitOutFenced(monitor, options.remove(item)) : Effect.void
   )
 
 const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {

@@ -1,0 +1,53 @@
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as GlobalValue from "effect/GlobalValue"
+import type { FencingToken } from "../../Lease.js"
+import { StoreRejected } from "../../StoreError.js"
+
+/**
+ * What must hold for a piece of work to be settled: the lease of this token is held, or who shares the lanes by other means says that the
+ * lane is still this process's.
+ */
+export type Fence =
+  | { readonly _tag: "Lease"; readonly token: FencingToken }
+  | { readonly _tag: "Asked"; readonly isHeld: () => boolean }
+
+/**
+ * The fence of the work that a fiber does. It is not passed from hand to hand: a delivery is anybody's code, and what settles the work must be
+ * fenced whether that code thinks of it or not.
+ */
+export const current: FiberRef.FiberRef<Fence | undefined> = GlobalValue.globalValue("holdfast/util/fence", () =>
+  FiberRef.unsafeMake<Fence | undefined>(undefined)
+)
+
+interface Call {
+  readonly operation: string
+  readonly executionId?: string | undefined
+}
+
+const lost = (call: Call, what: string): StoreRejected =>
+  new StoreRejected({
+    ...call,
+    reason: "lease-lost",
+    detail: `${what}: whoever has it now does the work, and nothing was written here`
+  })
+
+/** The error of a write that came after its lease was lost. */
+export const leaseLost = (call: Call, { fence, holder, name, pool }: FencingToken): StoreRejected =>
+  lost(
+    call,
+    `lease ${JSON.stringify(name)} of pool ${JSON.stringify(pool)} is not held by ${JSON.stringify(holder)} with fence ${fence} any more`
+  )
+
+export const isLeaseLost = (error: unknown): error is StoreRejected =>
+  error instanceof StoreRejected && error.reason === "lease-lost"
+
+/** The token that a write must be sent with, where its work is done under a lease; fails where the work is known to be another's by now. */
+export const tokenFor = (call: Call): Effect.Effect<FencingToken | undefined, StoreRejected> =>
+  Effect.flatMap(FiberRef.get(current), (fence) => {
+    if (fence === undefined) return Effect.succeed(undefined)
+    if (fence._tag === "Lease") return Effect.succeed(fence.token)
+    return fence.isHeld()
+      ? Effect.succeed(undefined)
+      : Effect.fail(lost(call, "the lane is not this process's any more"))
+  })

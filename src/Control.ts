@@ -13,7 +13,7 @@ import type { Event } from "./Event.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/control/control.js"
 import type { JsonObject } from "./Json.js"
-import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
+import type { StoreConflict, StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * What a command came to.
@@ -150,7 +150,7 @@ export interface Options {
 }
 
 /**
- * The control plane of a store.
+ * The control plane of a store. Fails with `StoreRejected` where an option is not one.
  *
  * @example
  * import { Control } from "holdfast"
@@ -161,7 +161,7 @@ export interface Options {
  * @since 0.1.0
  * @category constructors
  */
-export const make: (options?: Options) => Effect.Effect<Control, never, ExecutionStore> = internal.make
+export const make: (options?: Options) => Effect.Effect<Control, StoreRejected, ExecutionStore> = internal.make
 
 /**
  * {@link make} as a layer.
@@ -169,5 +169,5 @@ export const make: (options?: Options) => Effect.Effect<Control, never, Executio
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options?: Options): Layer.Layer<Control, never, ExecutionStore> =>
+export const layer = (options?: Options): Layer.Layer<Control, StoreRejected, ExecutionStore> =>
   Layer.effect(Control, make(options))

@@ -18,6 +18,9 @@ import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
 import { type EnqueueOptions, ExecutionStore, type Stats } from "./ExecutionStore.js"
 import * as validate from "./internal/codec/validate.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import * as fields from "./internal/options/fields.js"
+import { definitions, onFailure, processorFields, queueFields } from "./internal/options/worker.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
 import * as registry from "./internal/processor/registry.js"
@@ -298,7 +301,7 @@ export interface Options<D, EC = never, RC = never, ED = never, RD = never>
  * longer than `shutdownTimeout`, and leaves the rest in the store. The services that definitions, `child` and `deliverExternal` need are
  * taken once, here.
  *
- * Fails with `StoreRejected` where `leases` has an option that is none.
+ * Fails with `StoreRejected` where an option is not one, of `leases` or `retention` too.
  *
  * @since 0.1.0
  * @category constructors
@@ -322,12 +325,34 @@ type AnyOptions<E, R, EC, RC, ED, RD> =
   | Options<{ readonly [definitionId: string]: Processor.Transition<E, R> }, EC, RC, ED, RD>
   | CommonOptions<EC, RC, ED, RD>
 
+const decode = decoder(
+  Schema.Struct({
+    ...queueFields,
+    ...processorFields,
+    definitions: fields.optional(definitions),
+    onFailure,
+    child: fields.optional(fields.callable),
+    deliverExternal: fields.optional(fields.callable),
+    unknownTarget: fields.optional(fields.oneOf("drop", "dead-letter", "wait")),
+    unknownDefinition: fields.optional(fields.oneOf("wait", "fail")),
+    timerInterval: fields.optional(fields.timeOrInfinity),
+    leases: fields.optional(fields.flagOrObject),
+    retention: fields.optional(fields.object),
+    commitsBuffer: fields.optional(fields.whole(1)),
+    stallAfter: fields.optional(fields.patience),
+    statsInterval: fields.optional(fields.timeOrInfinity)
+  } satisfies Fields<CommonOptions>),
+  refused("start", "ExecutionRuntime")
+)
+
 const start = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
-  Effect.flatMap(Effect.flatMap(ExecutionStore, health.watch), (watched) =>
-    Effect.updateService(run(watched, options), ExecutionStore, () => watched.store)
-  )
+  Effect.gen(function* () {
+    yield* decode(options)
+    const watched = yield* Effect.flatMap(ExecutionStore, health.watch)
+    return yield* Effect.updateService(run(watched, options), ExecutionStore, () => watched.store)
+  })
 
 const run = <E, R, EC, RC, ED, RD>(
   watched: health.Watched,
@@ -430,7 +455,7 @@ const startWorkers = <EC, RC, ED, RD>(
   definitions: Registry,
   process: Process,
   { shards }: Background
-): Effect.Effect<Workers, never, ExecutionStore | Scope.Scope | RC | RD> => {
+): Effect.Effect<Workers, StoreRejected, ExecutionStore | Scope.Scope | RC | RD> => {
   const common = { ...options, shards }
   return Effect.parallelFinalizers(
     Effect.all({

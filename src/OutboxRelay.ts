@@ -6,9 +6,13 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
 import { ExecutionStore } from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { callable, oneOf, optional } from "./internal/options/fields.js"
+import { workerFields } from "./internal/options/worker.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import * as traceContext from "./internal/telemetry/traceContext.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
@@ -22,6 +26,7 @@ import {
   type QueueWorker,
   type Options as WorkerOptions
 } from "./QueueWorker.js"
+import type { StoreRejected } from "./StoreError.js"
 
 /**
  * How the outbox is delivered.
@@ -72,16 +77,28 @@ export interface OutboxRelay extends QueueWorker {}
 export const OutboxRelay: Context.Tag<OutboxRelay, OutboxRelay> =
   Context.GenericTag<OutboxRelay>("holdfast/OutboxRelay")
 
+const decode = decoder(
+  Schema.Struct({
+    ...workerFields,
+    deliver: callable,
+    unknownTarget: optional(oneOf("drop", "dead-letter", "wait"))
+  } satisfies Fields<Options>),
+  refused("start", "OutboxRelay")
+)
+
 /**
  * Starts a relay, which runs until the scope closes. The services that `deliver` needs are taken once, here.
+ *
+ * Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = <E = never, R = never>(
   options: Options<E, R>
-): Effect.Effect<OutboxRelay, never, ExecutionStore | Scope.Scope | R> =>
+): Effect.Effect<OutboxRelay, StoreRejected, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
+    yield* decode(options)
     const store = yield* ExecutionStore
     const provide = telemetryContext.provide(yield* Effect.context<R>())
     const policy = options.unknownTarget ?? "dead-letter"
@@ -146,4 +163,5 @@ const label = ({ event, seq, targetId }: OutboxEntry): string =>
  */
 export const layer = <E = never, R = never>(
   options: Options<E, R>
-): Layer.Layer<OutboxRelay, never, ExecutionStore | Exclude<R, Scope.Scope>> => Layer.scoped(OutboxRelay, make(options))
+): Layer.Layer<OutboxRelay, StoreRejected, ExecutionStore | Exclude<R, Scope.Scope>> =>
+  Layer.scoped(OutboxRelay, make(options))

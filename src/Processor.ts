@@ -6,11 +6,14 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import type { Committed, WorkItem } from "./Commit.js"
 import type { Event } from "./Event.js"
 import type { Execution, WithContext } from "./Execution.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { checked, oneOf, optional } from "./internal/options/fields.js"
+import { definitions, onFailure, processorFields } from "./internal/options/worker.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
 import * as typedContext from "./internal/processor/typedContext.js"
@@ -28,7 +31,7 @@ import type {
   TransitionTimedOut
 } from "./ProcessorError.js"
 import type { Step } from "./Step.js"
-import type { StoreConflict, StoreError } from "./StoreError.js"
+import type { StoreConflict, StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * What an execution does at an event. It runs again from the start where another commit came first, and where a crash came before its
@@ -251,24 +254,39 @@ export interface ContextOptions<A, I extends object, RS> {
   readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
 }
 
+const decode = decoder(
+  Schema.Struct({
+    ...processorFields,
+    definitions,
+    onFailure,
+    context: optional(checked(Schema.isSchema, "a Schema")),
+    onExcessProperty: optional(oneOf("preserve", "ignore", "error"))
+  } satisfies Fields<Options<unknown> & ContextOptions<unknown, object, unknown>>),
+  refused("start", "Processor")
+)
+
 /**
  * A processor. The services that the transitions need are taken once, here.
+ *
+ * Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
 export function make<D extends Definitions<A>, RP = never, A = JsonObject, I extends object = JsonObject, RS = never>(
   options: Options<D, RP> & ContextOptions<A, I, RS>
-): Effect.Effect<Processor<Definitions.Error<D>>, never, ExecutionStore | Definitions.Context<D> | RS | RP>
+): Effect.Effect<Processor<Definitions.Error<D>>, StoreRejected, ExecutionStore | Definitions.Context<D> | RS | RP>
 export function make<A, I extends object, E, R>(
   options:
     | (Options<{ readonly [definitionId: string]: Transition<E, R> }, R> & { readonly context?: undefined })
     | (Options<{ readonly [definitionId: string]: Transition<E, R, A> }, R> &
         ContextOptions<A, I, R> & { readonly context: Schema.Schema<A, I, R> })
-): Effect.Effect<Processor<E>, never, ExecutionStore | R> {
-  const transitions = options.context === undefined ? options.definitions : typedContext.definitions(options)
-  return Effect.flatMap(
-    processor.provided(policy.withPolicies<E, R, R>(transitions, options.onFailure), options.transitionTimeout),
-    (transitions) => processor.make(transitions, options.conflictRetry)
-  )
+): Effect.Effect<Processor<E>, StoreRejected, ExecutionStore | R> {
+  return Effect.gen(function* () {
+    yield* decode(options)
+    const transitions = options.context === undefined ? options.definitions : typedContext.definitions(options)
+    const policed = policy.withPolicies<E, R, R>(transitions, options.onFailure)
+    const provided = yield* processor.provided(policed, options.transitionTimeout)
+    return yield* processor.make(provided, options.conflictRetry)
+  })
 }

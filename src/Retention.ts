@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/control/retention.js"
 import type { Outage } from "./QueueWorker.js"
-import type { StoreError } from "./StoreError.js"
+import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * What is removed, and when. Without `processed` and `finished`, nothing is.
@@ -104,12 +104,13 @@ export const Retention: Context.Tag<Retention, Retention> = Context.GenericTag<R
 export const run: (options: Options) => Effect.Effect<Removed, StoreError, ExecutionStore> = internal.run
 
 /**
- * Begins to remove what is old.
+ * Begins to remove what is old. Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make: (options: Options) => Effect.Effect<Retention, never, ExecutionStore | Scope.Scope> = internal.make
+export const make: (options: Options) => Effect.Effect<Retention, StoreRejected, ExecutionStore | Scope.Scope> =
+  internal.make
 
 /**
  * {@link make} as a layer.
@@ -117,5 +118,5 @@ export const make: (options: Options) => Effect.Effect<Retention, never, Executi
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Retention, never, ExecutionStore> =>
+export const layer = (options: Options): Layer.Layer<Retention, StoreRejected, ExecutionStore> =>
   Layer.scoped(Retention, make(options))

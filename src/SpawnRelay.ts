@@ -14,6 +14,9 @@ import type { SpawnEntry } from "./Commit.js"
 import * as Event from "./Event.js"
 import * as Execution from "./Execution.js"
 import { ExecutionStore } from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { callable, optional } from "./internal/options/fields.js"
+import { workerFields } from "./internal/options/worker.js"
 import { definitionKey } from "./internal/processor/stepChildren.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import { printable } from "./internal/util/printable.js"
@@ -22,6 +25,7 @@ import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
 import { DefinitionNotFound } from "./ProcessorError.js"
 import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
+import type { StoreRejected } from "./StoreError.js"
 
 /**
  * The parent of a spawn is gone, and without it nothing says which definition the child follows.
@@ -128,16 +132,28 @@ export const defaultChild: MakeChild<ParentNotFound> = (spawn, parent) => {
   })
 }
 
+const decode = decoder(
+  Schema.Struct({
+    ...workerFields,
+    child: optional(callable),
+    serves: optional(callable)
+  } satisfies Fields<Options>),
+  refused("start", "SpawnRelay")
+)
+
 /**
  * Starts a relay, which runs until the scope closes. The services that `child` needs are taken once, here.
+ *
+ * Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = <E = never, R = never>(
   options: Options<E, R> = {}
-): Effect.Effect<SpawnRelay, never, ExecutionStore | Scope.Scope | R> =>
+): Effect.Effect<SpawnRelay, StoreRejected, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
+    yield* decode(options)
     const store = yield* ExecutionStore
     const provide = telemetryContext.provide(yield* Effect.context<R>())
     const { serves = () => true } = options
@@ -204,4 +220,5 @@ const label = ({ childId, parentId, seq }: SpawnEntry): string =>
  */
 export const layer = <E = never, R = never>(
   options: Options<E, R> = {}
-): Layer.Layer<SpawnRelay, never, ExecutionStore | Exclude<R, Scope.Scope>> => Layer.scoped(SpawnRelay, make(options))
+): Layer.Layer<SpawnRelay, StoreRejected, ExecutionStore | Exclude<R, Scope.Scope>> =>
+  Layer.scoped(SpawnRelay, make(options))

@@ -9,14 +9,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore, type Stats } from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { optional, timeOrInfinity } from "./internal/options/fields.js"
 import * as storeMonitor from "./internal/supervision/storeMonitor.js"
 import * as supervised from "./internal/supervision/supervised.js"
 import * as log from "./internal/telemetry/log.js"
 import * as Metrics from "./Metrics.js"
 import type { Outage } from "./QueueWorker.js"
-import type { StoreError } from "./StoreError.js"
+import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * - `interval`: how often the store's `stats` are read, by default every 15 seconds.
@@ -110,14 +113,21 @@ export interface Telemetry {
   readonly awaitFatal: Effect.Effect<never>
 }
 
+const decode = decoder(
+  Schema.Struct({ interval: optional(timeOrInfinity) } satisfies Fields<Options>),
+  refused("start", "Telemetry")
+)
+
 /**
- * Begins to set the gauges. While the store cannot be read they keep what they had; the log says so once.
+ * Begins to set the gauges. While the store cannot be read they keep what they had; the log says so once. Fails with `StoreRejected` where an
+ * option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options = {}): Effect.Effect<Telemetry, never, ExecutionStore | Scope.Scope> =>
+export const make = (options: Options = {}): Effect.Effect<Telemetry, StoreRejected, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
+    const { interval = "15 seconds" } = yield* decode(options)
     const store = yield* ExecutionStore
     const monitor = storeMonitor.make()
     let lastRun: Health["lastRun"] = Option.none()
@@ -130,7 +140,7 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, never, Exe
         })
       ),
       Effect.flatMap((stats) => (store.exclusive ? untilChange(stats, written) : Effect.void)),
-      Effect.zipRight(Effect.sleep(options.interval ?? "15 seconds")),
+      Effect.zipRight(Effect.sleep(interval)),
       Effect.forever
     )
     const awaitFatal = yield* supervised.run(monitor, loop)
@@ -150,5 +160,5 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, never, Exe
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options?: Options): Layer.Layer<never, never, ExecutionStore> =>
+export const layer = (options?: Options): Layer.Layer<never, StoreRejected, ExecutionStore> =>
   Layer.scopedDiscard(make(options))

@@ -9,10 +9,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Timer, WorkItem } from "./Commit.js"
 import * as Event from "./Event.js"
 import { ExecutionStore } from "./ExecutionStore.js"
+import { decoder, type Fields, refused } from "./internal/options/decode.js"
+import { callable } from "./internal/options/fields.js"
+import { workerFields } from "./internal/options/worker.js"
 import { dueMillis } from "./internal/supervision/wakeup.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import * as delayedRelease from "./internal/worker/delayedRelease.js"
@@ -23,7 +27,7 @@ import { recorded } from "./internal/worker/onDeliveryFailure.js"
 import type { Page } from "./internal/worker/reader.js"
 import * as worker from "./internal/worker/worker.js"
 import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
-import type { StoreError } from "./StoreError.js"
+import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * How timers are fired.
@@ -65,16 +69,24 @@ export interface TimerSweeper extends QueueWorker {}
 export const TimerSweeper: Context.Tag<TimerSweeper, TimerSweeper> =
   Context.GenericTag<TimerSweeper>("holdfast/TimerSweeper")
 
+const decode = decoder(
+  Schema.Struct({ ...workerFields, deliver: callable } satisfies Fields<Options>),
+  refused("start", "TimerSweeper")
+)
+
 /**
  * Starts a sweeper, which runs until the scope closes. The services that `deliver` needs are taken once, here.
+ *
+ * Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = <E = never, R = never>(
   options: Options<E, R>
-): Effect.Effect<TimerSweeper, never, ExecutionStore | Scope.Scope | R> =>
+): Effect.Effect<TimerSweeper, StoreRejected, ExecutionStore | Scope.Scope | R> =>
   Effect.gen(function* () {
+    yield* decode(options)
     const store = yield* ExecutionStore
     const provide = telemetryContext.provide(yield* Effect.context<R>())
     const interval = Duration.min(options.pollInterval ?? "5 seconds", "1 day")
@@ -167,5 +179,5 @@ const before = (fireAt: number): Timer | undefined =>
  */
 export const layer = <E = never, R = never>(
   options: Options<E, R>
-): Layer.Layer<TimerSweeper, never, ExecutionStore | Exclude<R, Scope.Scope>> =>
+): Layer.Layer<TimerSweeper, StoreRejected, ExecutionStore | Exclude<R, Scope.Scope>> =>
   Layer.scoped(TimerSweeper, make(options))

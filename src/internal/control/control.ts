@@ -1,7 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import type { Control, Options } from "../../Control.js"
+import * as Schema from "effect/Schema"
+import type { CancelOptions, Control, Options, PurgeOptions, RedriveOptions } from "../../Control.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
+import type { StoreRejected } from "../../StoreError.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { flag, object, oneOf, optional, schedule, text } from "../options/fields.js"
 import { cancel } from "./cancel.js"
 import { purge } from "./purgeTree.js"
 import { redrive } from "./redrive.js"
@@ -14,18 +18,53 @@ const defaultConflictRetry = Schedule.exponential("5 millis").pipe(
   Schedule.intersect(Schedule.recurs(9))
 )
 
+const decode = decoder(
+  Schema.Struct({ conflictRetry: optional(schedule) } satisfies Fields<Options>),
+  refused("start", "Control")
+)
+
+const decodeCancel = decoder(
+  Schema.Struct({
+    reason: optional(object),
+    children: optional(oneOf("terminate", "cancel"))
+  } satisfies Fields<CancelOptions>),
+  refused("cancel", "Control.cancel")
+)
+
+const decodeRedrive = decoder(
+  Schema.Struct({ activePath: optional(text), event: optional(object) } satisfies Fields<RedriveOptions>),
+  refused("redrive", "Control.redrive")
+)
+
+const decodePurge = decoder(
+  Schema.Struct({ failed: optional(flag) } satisfies Fields<PurgeOptions>),
+  refused("purge", "Control.purge")
+)
+
 /** @internal */
-export const make = ({
-  conflictRetry = defaultConflictRetry
-}: Options = {}): Effect.Effect<Control, never, ExecutionStore> =>
-  Effect.map(ExecutionStore, (store): Control => {
-    const environment: Environment = { store, conflictRetry }
+export const make = (options: Options = {}): Effect.Effect<Control, StoreRejected, ExecutionStore> =>
+  Effect.gen(function* () {
+    yield* decode(options)
+    const { conflictRetry = defaultConflictRetry } = options
+    const environment: Environment = { store: yield* ExecutionStore, conflictRetry }
     return {
       suspend: (id) => reporting(environment, "suspend", (run) => suspend(run, id)),
       resume: (id) => reporting(environment, "resume", (run) => resume(run, id)),
-      cancel: (id, options = {}) => reporting(environment, "cancel", (run) => cancel(run, id, options)),
+      cancel: (id, options = {}) =>
+        Effect.zipRight(
+          decodeCancel(options),
+          reporting(environment, "cancel", (run) => cancel(run, id, options))
+        ),
       terminate: (id) => reporting(environment, "terminate", (run) => terminate(run, id)),
-      redrive: (id, options = {}) => reporting(environment, "redrive", (run) => redrive(run, id, options)),
-      purge: (id, options = {}) => reporting(environment, "purge", (run) => purge(run, id, options))
+      redrive: (id, options = {}) =>
+        Effect.zipRight(
+          decodeRedrive(options),
+          reporting(environment, "redrive", (run) => redrive(run, id, options))
+        ),
+      purge: (id, options = {}) =>
+        Effect.zipRight(
+          decodePurge(options),
+          reporting(environment, "purge", (run) => purge(run, id, options))
+        )
     }
   })

@@ -2,17 +2,36 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { ExecutionSummary, Status } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, Options, Removed, Retention } from "../../Retention.js"
-import type { StoreError } from "../../StoreError.js"
+import type { StoreError, StoreRejected } from "../../StoreError.js"
+import { decoder, type Fields, refused } from "../options/decode.js"
+import { delay, flag, optional, text, timeOrInfinity, whole } from "../options/fields.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as log from "../telemetry/log.js"
 import * as purgeTree from "./purgeTree.js"
 import * as timedPages from "./timedPages.js"
+
+const decode = decoder(
+  Schema.Struct({
+    processed: optional(delay),
+    finished: optional(delay),
+    failed: optional(flag),
+    definitionId: optional(text),
+    interval: optional(timeOrInfinity),
+    batchSize: optional(whole(1, 1000)),
+    pause: optional(delay)
+  } satisfies Fields<Options>),
+  refused("start", "Retention")
+)
+
+type Decoded = Either.Either.Right<ReturnType<typeof decode>>
 
 /** What becomes of operations that fail: a single run fails with them, one that goes on until its scope closes waits and passes over. */
 interface Policy<E> {
@@ -25,7 +44,7 @@ interface Policy<E> {
 /** A run through the store, and what it has removed. */
 interface Run<E> {
   readonly store: ExecutionStore
-  readonly options: Options
+  readonly options: Decoded
   readonly policy: Policy<E>
   readonly removed: { processed: number; executions: number }
 }
@@ -35,7 +54,7 @@ const defaultBatchSize = 500
 const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
 /** Rests behind a page: as long behind many small ones as behind one that is full. */
-const rest = ({ options: { pause = "100 millis" } }: Run<unknown>, { last, most }: timedPages.TimedPages) =>
+const rest = ({ options: { pause = Duration.millis(100) } }: Run<unknown>, { last, most }: timedPages.TimedPages) =>
   Effect.sleep((Duration.toMillis(pause) * last) / most)
 
 /** Marks where the ledger ends now, and removes what was before a mark that is old enough. */
@@ -117,27 +136,30 @@ const purgeWhereOld = (
 const runOnce = <E>(run: Run<E>): Effect.Effect<void, E> =>
   Effect.gen(function* () {
     const { finished, processed } = run.options
-    if (processed !== undefined) yield* pruneProcessed(run, Duration.decode(processed))
-    if (finished !== undefined) yield* purgeFinished(run, Duration.decode(finished))
+    if (processed !== undefined) yield* pruneProcessed(run, processed)
+    if (finished !== undefined) yield* purgeFinished(run, finished)
   })
 
 const nothing = (): Run<unknown>["removed"] => ({ processed: 0, executions: 0 })
 
 /** @internal */
 export const run = (options: Options): Effect.Effect<Removed, StoreError, ExecutionStore> =>
-  Effect.flatMap(ExecutionStore, (store) => {
+  Effect.gen(function* () {
+    const decoded = yield* decode(options)
     const removed = nothing()
     const policy: Policy<StoreError> = { attempt: (effect) => effect, attemptOne: (effect) => effect }
-    return Effect.as(runOnce({ store, options, policy, removed }), removed)
+    yield* runOnce({ store: yield* ExecutionStore, options: decoded, policy, removed })
+    return removed
   })
 
 /** @internal */
-export const make = (options: Options): Effect.Effect<Retention, never, ExecutionStore | Scope.Scope> =>
+export const make = (options: Options): Effect.Effect<Retention, StoreRejected, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
+    const decoded = yield* decode(options)
     const store = yield* ExecutionStore
     const monitor = storeMonitor.make()
     const removed = nothing()
-    const interval = Duration.min(options.interval ?? "1 hour", "1 day")
+    const interval = Duration.min(decoded.interval ?? "1 hour", "1 day")
     let lastRun: Health["lastRun"] = Option.none()
     const policy: Policy<never> = {
       attempt: (effect) => storeMonitor.waitOut(monitor, effect),
@@ -148,7 +170,7 @@ export const make = (options: Options): Effect.Effect<Retention, never, Executio
             .pipe(Effect.zipRight(log.warning(error.message, Cause.fail(error))), Effect.as(false))
         )
     }
-    const loop = runOnce({ store, options, policy, removed }).pipe(
+    const loop = runOnce({ store, options: decoded, policy, removed }).pipe(
       Effect.withTracerEnabled(false),
       Effect.zipRight(seconds),
       Effect.map((now) => {

@@ -1,8 +1,10 @@
 import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { StoreRejected } from "../../StoreError.js"
@@ -54,6 +56,10 @@ interface Options<A, I> extends Schema.Schema<A, I> {
   readonly fields: { readonly [option: string]: unknown }
 }
 
+/** Whether a value can be the options of something. What gives such, or hides it, is none. */
+export const isObject = (u: unknown): u is { readonly [key: string]: unknown } =>
+  Predicate.isReadonlyRecord(u) && !Effect.isEffect(u) && !Redacted.isRedacted(u)
+
 /** Reads each option that the schema names; others are left out. */
 export const decoder = <A, I, E>(
   schema: Options<A, I>,
@@ -62,15 +68,15 @@ export const decoder = <A, I, E>(
   const names = Object.keys(schema.fields)
   const decode = ParseResult.decodeUnknownEither(schema)
   return (options) => {
-    if (!Predicate.isRecord(options)) return Either.left(refuse({ path: "options", detail: "expected an object" }))
+    if (!isObject(options)) return Either.left(refuse({ path: "options", detail: "expected an object" }))
     // An option that is not there is one that is undefined.
     const given = Object.fromEntries(names.map((name) => [name, options[name]]))
     return Either.mapLeft(decode(given), (issue) => refuse(problemOf(issue)))
   }
 }
 
-/** The error that refuses an option of a layer: of a store, which is opened, or of what runs on one, which is started. */
+/** The error that refuses an option of a layer: of a store, which is opened, of what runs on one, which is started, or of a command. */
 export const refused =
-  (operation: "open" | "start", layer: string) =>
+  (operation: string, layer: string) =>
   ({ detail, path }: Problem): StoreRejected =>
     new StoreRejected({ operation, reason: "invalid-input", path, detail: `${detail} (an option of ${layer})` })

@@ -6,10 +6,15 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { isObject } from "./decode.js"
 
 /** A value that is used as it is; `description` says what it should be. */
 export const value = <A>(is: (u: unknown) => u is A, description: string): Schema.Schema<A> =>
   Schema.declare(is, { description })
+
+/** A value that is used as it is, and whose type is known without it. */
+export const checked = (is: (u: unknown) => boolean, description: string): Schema.Schema<unknown> =>
+  value((u): u is unknown => is(u), description)
 
 /** A value of another type, made of what is given. */
 export const made = <A>(
@@ -66,6 +71,19 @@ export const wholeOrInfinity = (least: number): Schema.Schema<number> =>
       u === Number.POSITIVE_INFINITY || (Number.isSafeInteger(u) && Predicate.isNumber(u) && u >= least),
     `a whole number of ${least} or more, or Infinity`
   )
+
+/** An object of nothing but functions. */
+export const functions = (description: string): Schema.Schema<object> =>
+  value(
+    (u): u is object => isObject(u) && Object.values(u).every((member) => Predicate.isFunction(member)),
+    description
+  )
+
+/** An object, whose own options somebody else reads. */
+export const object = value(isObject, "an object")
+
+/** Whether there is something, or the options of it. */
+export const flagOrObject = checked((u) => Predicate.isBoolean(u) || isObject(u), "true or false, or an object")
 
 /** An object with these functions. */
 export const methods = (...names: ReadonlyArray<string>): Schema.Schema<object> =>

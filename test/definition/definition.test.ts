@@ -16,6 +16,7 @@ import * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
 import { Declined, Order, OrderLive, Shipment, ShipmentLive } from "../support/order.js"
+import { servers } from "../support/servers.js"
 import * as Temp from "../support/temp.js"
 import { driven, stores } from "../support/workers.js"
 
@@ -40,7 +41,7 @@ const files = [
   }
 ]
 
-for (const { make, name } of [...stores, ...files]) {
+for (const { make, name } of [...stores, ...files, ...servers]) {
   const store = Layer.scoped(ExecutionStore.ExecutionStore, make)
   const withOrders = <A, E>(
     effect: Effect.Effect<A, E, ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore>

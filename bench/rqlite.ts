@@ -1,4 +1,7 @@
-/** What commits and reads cost on a cluster of rqlite nodes (`RQLITE_URL`). It writes there: into tables of a prefix of its own, which it removes. */
+/**
+ * What commits and reads cost on a cluster of rqlite nodes (`RQLITE_URL`). It writes there: into tables of a prefix of its own, which it
+ * removes.
+ */
 import { randomBytes } from "node:crypto"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"

@@ -1,5 +1,5 @@
 /**
- * What one step of an execution writes beside the execution itself.
+ * What a commit writes beside the execution: events to emit, timers, children to create, a trace step, and the work that it finishes.
  *
  * @since 0.1.0
  */
@@ -13,11 +13,11 @@ import { JsonObject } from "./Json.js"
 import * as Time from "./Time.js"
 
 /**
- * An event to deliver, put into the outbox by the commit. `targetId` is the receiving execution, or null for an event without one,
- * which is for whoever relays the outbox.
+ * An event that the commit puts into the outbox. `targetId` is the id of the execution that receives it, or null for an event that leaves
+ * the store: a relay hands it to the application (`deliverExternal` of the runtime).
  *
- * One with `dueAt` is kept apart until then and is put into the outbox when it is due; at once where that is past. The bounds of `dueAt`,
- * in seconds since the epoch, are those of a timer's `fireAt`.
+ * An event with `dueAt` waits in a table of its own until then. Where that time is past, it goes into the outbox at once. `dueAt` has the
+ * bounds of a timer's `fireAt`; as a number it is in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -25,6 +25,8 @@ import * as Time from "./Time.js"
 export interface Emit extends Schema.Schema.Type<typeof Emit> {}
 
 /**
+ * The schema of an emit.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -35,9 +37,9 @@ export const Emit = Schema.Struct({
 }).annotations({ identifier: "Emit" })
 
 /**
- * Arm or cancel the timer of an execution at a path. Operations of one commit apply in order: the last one on a path wins.
+ * Arms or cancels the timer at a path of the execution. The operations of a commit apply in order: the last one on a path wins.
  *
- * `fireAt` is in seconds since the epoch and kept as the double it is: zero, or 2^-10 to 2^53 in magnitude.
+ * `fireAt` is in seconds since the epoch and is kept as exactly this double: zero, or 2^-10 to 2^53 in magnitude.
  *
  * @since 0.1.0
  * @category models
@@ -45,6 +47,8 @@ export const Emit = Schema.Struct({
 export type TimerOp = typeof TimerOp.Type
 
 /**
+ * The schema of a timer operation.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -54,7 +58,7 @@ export const TimerOp = Schema.Union(
 ).annotations({ identifier: "TimerOp" })
 
 /**
- * Arms the timer at a path, for a point in time.
+ * Arms the timer at a path, to fire at a point in time. A timer that is armed there already is replaced.
  *
  * @since 0.1.0
  * @category constructors
@@ -66,7 +70,7 @@ export const scheduleTimer = (path: string, fireAt: Time.Input): TimerOp => ({
 })
 
 /**
- * Cancels the timer at a path.
+ * Cancels the timer at a path. Where none is armed, nothing happens.
  *
  * @since 0.1.0
  * @category constructors
@@ -74,7 +78,7 @@ export const scheduleTimer = (path: string, fireAt: Time.Input): TimerOp => ({
 export const cancelTimer = (path: string): TimerOp => ({ _tag: "Cancel", path })
 
 /**
- * The intent to create a child execution, carried out by the spawn relay.
+ * A child execution to create. The spawn relay creates it: see `SpawnRelay`.
  *
  * @since 0.1.0
  * @category models
@@ -82,6 +86,8 @@ export const cancelTimer = (path: string): TimerOp => ({ _tag: "Cancel", path })
 export interface Spawn extends Schema.Schema.Type<typeof Spawn> {}
 
 /**
+ * The schema of a spawn.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -92,10 +98,14 @@ export const Spawn = Schema.Struct({
 }).annotations({ identifier: "Spawn" })
 
 /**
- * What a step did, for people: kept in a ring of the last `traceMax` steps of each execution.
+ * What a step did, for people who look into an execution. The store keeps the last `traceMax` steps of each execution.
  *
- * - `timestamp`: seconds since the epoch.
- * - `assigned`: what the step wrote into the context, where it wrote something.
+ * - `eventKind`, `eventData`: the event that the step consumed.
+ * - `fromPath`, `toPath`: the active state before and after it.
+ * - `actions`: names of what the step did.
+ * - `contextOut`: the context after the step; `assigned`: the keys that the step wrote into it, where it wrote any.
+ * - `timestamp`: when the step ran, in seconds since the epoch.
+ * - `extra`: keys of the stored step that this version does not know.
  *
  * @since 0.1.0
  * @category models
@@ -103,6 +113,8 @@ export const Spawn = Schema.Struct({
 export interface TraceStep extends Schema.Schema.Type<typeof TraceStep> {}
 
 /**
+ * The schema of a trace step.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -142,7 +154,7 @@ export interface TraceEntry extends TraceStep {
 }
 
 /**
- * A step with defaults for what is left out.
+ * A trace step, with defaults for what is left out: null for a path, nothing for the rest.
  *
  * @since 0.1.0
  * @category constructors
@@ -170,6 +182,8 @@ export const traceStep = (
 export interface Timer extends Schema.Schema.Type<typeof Timer> {}
 
 /**
+ * The schema of an armed timer.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -180,12 +194,12 @@ export const Timer = Schema.Struct({
 }).annotations({ identifier: "Timer" })
 
 /**
- * A stored event to deliver. `seq` numbers the outbox and is never used twice.
+ * An event in the outbox. `seq` is its number there and is never used twice.
  *
- * - `emittedAt`: since when it is to be delivered, in seconds since the epoch: when it was emitted, or, of one that was emitted after a
- *   delay, when it was due. Null where another program wrote it.
- * - `traceparent`: the span in which it was emitted, in the form of W3C Trace Context (see `TraceContext`); null where there was none, or
- *   none that is sampled.
+ * - `emittedAt`: from when on it is to be delivered, in seconds since the epoch: when it was emitted, or, where it was emitted with a
+ *   delay, when it was due. Null where another program wrote the row.
+ * - `traceparent`: the span in which it was emitted, in the form of W3C Trace Context (see `TraceContext`); null where there was no span,
+ *   or none that is sampled.
  *
  * @since 0.1.0
  * @category models
@@ -193,6 +207,8 @@ export const Timer = Schema.Struct({
 export interface OutboxEntry extends Schema.Schema.Type<typeof OutboxEntry> {}
 
 /**
+ * The schema of an outbox entry.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -205,7 +221,7 @@ export const OutboxEntry = Schema.Struct({
 }).annotations({ identifier: "OutboxEntry" })
 
 /**
- * A stored intent to create a child. `seq` numbers the spawns and is never used twice.
+ * A child to create, as stored. `seq` is its number among the spawns and is never used twice.
  *
  * @since 0.1.0
  * @category models
@@ -213,6 +229,8 @@ export const OutboxEntry = Schema.Struct({
 export interface SpawnEntry extends Schema.Schema.Type<typeof SpawnEntry> {}
 
 /**
+ * The schema of a stored spawn.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -223,8 +241,8 @@ export const SpawnEntry = Schema.Struct({
 }).annotations({ identifier: "SpawnEntry" })
 
 /**
- * The work that a commit finishes: this outbox entry, spawn or timer is removed with the commit, so that there is nothing between an
- * effect and its acknowledgement. A timer that was armed anew meanwhile, at another time, is left alone.
+ * A piece of work: an outbox entry, a spawn or a timer. A commit with `ack` removes it in the same transaction, so that no crash can come
+ * between the effect of the work and its acknowledgement. A timer is removed only where its `fireAt` is still this one.
  *
  * @since 0.1.0
  * @category models
@@ -232,6 +250,8 @@ export const SpawnEntry = Schema.Struct({
 export type WorkItem = typeof WorkItem.Type
 
 /**
+ * The schema of a piece of work.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -242,10 +262,10 @@ export const WorkItem = Schema.Union(
 ).annotations({ identifier: "WorkItem" })
 
 /**
- * Why a commit is made, for those that are told of it (see `ExecutionStore.listen`). It is not stored.
+ * What caused a commit. It is not stored: listeners of this process are told (see `ExecutionStore.listen`).
  *
- * - `status`, `activePath`: where the execution stood before.
- * - `event`: the event that it takes the execution through, null where there is none.
+ * - `status`, `activePath`: where the execution stood before the commit.
+ * - `event`: the event that the commit consumes, null where there is none.
  * - `command`: the command of the control plane that it carries out, null where there is none.
  *
  * @since 0.1.0
@@ -254,6 +274,8 @@ export const WorkItem = Schema.Union(
 export interface Origin extends Schema.Schema.Type<typeof Origin> {}
 
 /**
+ * The schema of an origin.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -265,7 +287,7 @@ export const Origin = Schema.Struct({
 }).annotations({ identifier: "Origin" })
 
 /**
- * An event takes an execution, as it stands before the step, to its next version.
+ * The origin of a commit that takes an execution, given as it is before the commit, through an event.
  *
  * @since 0.1.0
  * @category constructors
@@ -278,7 +300,7 @@ export const originOfEvent = ({ activePath, status }: Execution, { id, kind }: E
 })
 
 /**
- * A command of the control plane takes an execution, as it stands before, to its next version.
+ * The origin of a commit by a command of the control plane. The execution is given as it is before the commit.
  *
  * @since 0.1.0
  * @category constructors
@@ -294,10 +316,32 @@ export const originOfCommand = ({ activePath, status }: Execution, command: stri
  * What a commit writes beside the execution: all of it or, where the commit fails, none of it.
  *
  * - `emits`: events for the outbox, in order.
- * - `processed`: the id of the event that this step consumed, for the dedupe ledger; an id that is there already is no error.
- * - `timers`, `spawns`, `trace`: see their types.
- * - `ack`: the work that this commit finishes.
- * - `origin`: why it is made; it is not stored.
+ * - `processed`: the id of the event that the step consumed, for the dedupe ledger. An id that is there already is no error.
+ * - `timers`: timers to arm and to cancel.
+ * - `spawns`: children to create.
+ * - `trace`: what the step did, for people.
+ * - `ack`: the work that the commit finishes.
+ * - `origin`: what caused it; it is not stored.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect } from "effect"
+ * import { Commit, Event, Execution, ExecutionStore, MemoryStore } from "holdfast"
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   const order = Execution.make({ id: "order-17", definitionId: "order" })
+ *
+ *   const { execution, seqs } = yield* store.commit(order, {
+ *     emits: [{ targetId: null, event: Event.make({ id: "order-17-placed", kind: "Placed" }) }],
+ *     timers: [Commit.scheduleTimer("payment", new Date("2026-09-21T10:00:00Z"))]
+ *   })
+ *
+ *   assert.strictEqual(execution.version, 1)
+ *   assert.strictEqual(seqs.length, 1)
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -305,6 +349,8 @@ export const originOfCommand = ({ activePath, status }: Execution, command: stri
 export interface Commit extends Schema.Schema.Type<typeof Commit> {}
 
 /**
+ * The schema of a commit.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -319,9 +365,11 @@ export const Commit = Schema.Struct({
 }).annotations({ identifier: "Commit" })
 
 /**
- * A commit that was applied: the execution at its new version, and the outbox seqs of the emits in their order; those with `dueAt` have none
- * yet. There are no seqs where the answer to the commit was lost, and its events were delivered before they were looked for or look the same as
- * others in the outbox.
+ * A commit that was applied.
+ *
+ * - `execution`: the execution at its new version, with the times that the store stamped.
+ * - `seqs`: the numbers of the emits in the outbox, in their order; an emit with `dueAt` has none yet. It is empty where the answer to the
+ *   commit was lost and the store could not tell afterwards which rows of the outbox are this commit's.
  *
  * @since 0.1.0
  * @category models

@@ -1,6 +1,5 @@
 /**
- * The control plane: what an operator does to executions, past their events. It needs the store alone, so that it works from any process,
- * with workers or without.
+ * The control plane: what an operator does to executions. It needs the store alone, so it works from any process, with workers or without.
  *
  * @since 0.1.0
  */
@@ -16,10 +15,10 @@ import type { JsonObject } from "./Json.js"
 import type { StoreConflict, StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
 
 /**
- * What a command came to.
+ * What a command has done.
  *
- * - `changed`: the ids of the executions that it changed or, purging, removed.
- * - `corrupt`: rows of the tree that do not decode, and were passed over.
+ * - `changed`: the ids of the executions that it changed or, as `purge`, removed.
+ * - `corrupt`: rows of the tree that do not decode. The command passed them over.
  *
  * @since 0.1.0
  * @category models
@@ -30,9 +29,9 @@ export interface Report {
 }
 
 /**
- * - `reason`: becomes the data of the `Cancel` event.
- * - `children`: what becomes of the children that are there when the command comes: `"terminate"`, the default, ends them at once;
- *   `"cancel"` cancels them in the same way.
+ * - `reason`: the data of the `Cancel` event, by default nothing.
+ * - `children`: what becomes of the children that exist when the command comes: `"terminate"`, the default, ends them at once; `"cancel"`
+ *   cancels them too.
  *
  * @since 0.1.0
  * @category models
@@ -43,8 +42,10 @@ export interface CancelOptions {
 }
 
 /**
- * - `activePath`: where the execution goes on, by default where it failed. With it the history of composite states is dropped.
- * - `event`: an event to send to it in the same commit: what it failed at, under an id that it has not consumed.
+ * - `activePath`: the state in which the execution goes on, by default the one in which it failed. Where it is given, the history of
+ *   composite states is dropped.
+ * - `event`: an event to send to the execution in the same commit, for example the one at which it failed. It needs an id that the
+ *   execution has not consumed.
  *
  * @since 0.1.0
  * @category models
@@ -55,7 +56,7 @@ export interface RedriveOptions {
 }
 
 /**
- * - `failed`: whether executions that are `FAILED` may be removed too; by default they are kept, to be redriven or terminated first.
+ * - `failed`: whether `FAILED` executions may be removed too, by default false: redrive or terminate them first.
  *
  * @since 0.1.0
  * @category models
@@ -65,16 +66,18 @@ export interface PurgeOptions {
 }
 
 /**
- * The commands. Each is for an execution and all below it, except `redrive`. Each execution is changed in a commit of its own, with a step
- * of kind `Control` in its trace, and again from the start where another commit comes first. A command that is cut off leaves a part of the
- * tree changed, and goes on from there when it is repeated.
+ * The commands. Each is for an execution and all below it in its tree, except `redrive`, which is for one execution.
+ *
+ * Each execution is changed in a commit of its own, which leaves a step of kind `Control` in its trace. Where another commit comes first,
+ * the command loads the execution and decides again. A command that is interrupted leaves a part of the tree changed; repeat it, and it
+ * changes the rest.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Control {
   /**
-   * Keeps an execution, and all below it, from taking events: `PENDING` and `RUNNING` become `SUSPENDED`. Events and timers wait in the
+   * Stops an execution, and all below it, from taking events: `PENDING` and `RUNNING` become `SUSPENDED`. Events and timers wait in the
    * store. An execution that is suspended already is no error.
    */
   readonly suspend: (
@@ -82,18 +85,19 @@ export interface Control {
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
-   * Lets a suspended execution, and all below it that are, go on: `SUSPENDED` becomes what it was, `PENDING` or `RUNNING`. What waited is
-   * delivered at once where the workers run in this process, elsewhere at the next poll. Those below come first.
+   * Lets a suspended execution, and the suspended ones below it, go on: `SUSPENDED` becomes `PENDING` or `RUNNING`, as it was before.
+   * Children are resumed before their parent. What waited is delivered at once by workers of this process, and by others at their next
+   * poll.
    */
   readonly resume: (
     executionId: string
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
-   * Asks an execution to end: it becomes `CANCELLING` and is sent a `Cancel` event, in one commit; its transition cleans up and finishes
-   * it. Where there is nothing to clean up, because it never began or has failed, it is terminated. Its children are terminated, unless the
+   * Asks an execution to end: it becomes `CANCELLING` and is sent a `Cancel` event, in one commit. Its transition cleans up and finishes
+   * it. An execution that never began, or has failed, has nothing to clean up and is terminated. Children are terminated, unless the
    * options say otherwise; children that the clean-up creates are left alone. An execution that is `CANCELLING` or `CANCELLED` already is
-   * no error, and is not asked again.
+   * no error, and gets no second event.
    */
   readonly cancel: (
     executionId: string,
@@ -101,18 +105,18 @@ export interface Control {
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
-   * Ends an execution, and all below it, at once, without clean-up: what is not `DONE` becomes `CANCELLED`, and children still to be created
-   * are not. Events to it are dropped as they come. A parent above it is sent a `Finished` event with the outcome `cancelled`. An execution
-   * that is `CANCELLED` already is no error.
+   * Ends an execution, and all below it, at once and without clean-up: each that is not `DONE` becomes `CANCELLED`, and children that are
+   * still to be created never are. Events to them are dropped. The parent of the execution is sent a `Finished` event with the outcome
+   * `cancelled`. An execution that is `CANCELLED` already is no error.
    */
   readonly terminate: (
     executionId: string
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
-   * Gives a `FAILED` execution, and it alone, another chance: it becomes `RUNNING` and its error is cleared.
+   * Puts a `FAILED` execution, without those below it, back to work: it becomes `RUNNING` and its error is cleared.
    *
-   * Fails with `ChildrenLive` where it is to go on elsewhere while children of it live: it would lose them.
+   * Fails with `ChildrenLive` where `activePath` is given while children of the execution are not finished: it would lose them.
    */
   readonly redrive: (
     executionId: string,
@@ -120,11 +124,11 @@ export interface Control {
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ChildrenLive | ControlConflict | StoreError>
 
   /**
-   * Removes a finished execution and all below it, with everything that the store keeps of them; children first, and each only where it is
-   * as it was when the tree was looked at.
+   * Removes a finished execution and all below it, with everything that the store keeps of them. Children are removed first, and each only
+   * where it is still at the version at which the command read it.
    *
-   * Fails with `ChildrenLive` where one of them is not `DONE` or `CANCELLED` or is still to be created, with `HasParent` where the parent is
-   * stored, and with `StoreCorrupt` where a row of the tree does not decode.
+   * Fails with `ChildrenLive` where one of them is not `DONE` or `CANCELLED` or is still to be created, with `HasParent` where the parent
+   * is stored, and with `StoreCorrupt` where a row of the tree does not decode.
    */
   readonly purge: (
     executionId: string,
@@ -133,6 +137,8 @@ export interface Control {
 }
 
 /**
+ * The service of the control plane.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -150,13 +156,26 @@ export interface Options {
 }
 
 /**
- * The control plane of a store. Fails with `StoreRejected` where an option is not one.
+ * The control plane of the store in context. It needs no workers: an operator's script may use it beside the processes that run the
+ * executions.
+ *
+ * Fails with `StoreRejected` where an option is invalid.
  *
  * @example
- * import { Control } from "holdfast"
- * import * as Effect from "effect/Effect"
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Control, Execution, ExecutionStore, MemoryStore } from "holdfast"
  *
- * const stop = Effect.flatMap(Control.make(), (control) => control.suspend("order-17"))
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   yield* store.save(Execution.make({ id: "order-17", definitionId: "order" }))
+ *
+ *   const control = yield* Control.make()
+ *   const { changed } = yield* control.suspend("order-17") // changed: ["order-17"]
+ *   yield* control.resume("order-17")
+ *   return changed
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category constructors

@@ -1,5 +1,5 @@
 /**
- * What the commands of the control plane can fail with, beside the failures of the store.
+ * What a command of the control plane can fail with, beside the failures of the store.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { Status } from "./Execution.js"
 import { printable } from "./internal/util/printable.js"
 
 /**
- * The commands of the control plane.
+ * The name of a command of the control plane.
  *
  * @since 0.1.0
  * @category models
@@ -16,6 +16,8 @@ import { printable } from "./internal/util/printable.js"
 export type Command = typeof Command.Type
 
 /**
+ * The schema of a command's name.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -42,7 +44,7 @@ export class NoSuchExecution extends Schema.TaggedError<NoSuchExecution>("holdfa
 }
 
 /**
- * The execution is in another status than the command is for. Nothing was written.
+ * The command is for executions in another status. Nothing was written.
  *
  * @since 0.1.0
  * @category errors
@@ -61,7 +63,7 @@ export class WrongStatus extends Schema.TaggedError<WrongStatus>("holdfast/Contr
 }
 
 /**
- * Executions below this one are not finished, or are still to be created: those named. Nothing was written.
+ * Executions below this one are not finished or not created yet; `live` has their ids. Nothing was written.
  *
  * @since 0.1.0
  * @category errors
@@ -81,7 +83,7 @@ export class ChildrenLive extends Schema.TaggedError<ChildrenLive>("holdfast/Con
 }
 
 /**
- * The execution belongs to a tree whose upper part is stored: only the whole tree can be purged.
+ * The execution is a child whose parent is stored: only a whole tree can be purged. Nothing was written.
  *
  * @since 0.1.0
  * @category errors
@@ -99,8 +101,8 @@ export class HasParent extends Schema.TaggedError<HasParent>("holdfast/ControlEr
 }
 
 /**
- * Others advanced the execution each time before the command could be committed, until the schedule of retries ended. Executions that the
- * command reached before stay as it left them; repeating it goes on from there.
+ * Other commits advanced the execution each time before the command could be committed, until the schedule of retries ended. Executions
+ * that the command changed before this one stay changed; repeat the command, and it changes the rest.
  *
  * @since 0.1.0
  * @category errors

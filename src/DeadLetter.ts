@@ -1,5 +1,5 @@
 /**
- * Work that failed: what is remembered of it while it is tried again, and what becomes of it when it is given up.
+ * Work that failed: what the store remembers of it while it is tried again, and the dead letter that it becomes when it is given up.
  *
  * @since 0.1.0
  */
@@ -7,12 +7,12 @@ import * as Schema from "effect/Schema"
 import { OutboxEntry, SpawnEntry, Timer, WorkItem } from "./Commit.js"
 
 /**
- * Work that failed and is to be tried again.
+ * Work that failed and will be tried again.
  *
  * - `work`: which outbox entry, spawn or timer.
  * - `attempts`: how often it was tried.
  * - `error`: why it failed the last time, for people.
- * - `failedAt`, `retryAt`: when it failed the last time, and when it is to be tried again, in seconds since the epoch.
+ * - `failedAt`, `retryAt`: when it failed the last time, and when it is tried again, in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -20,6 +20,8 @@ import { OutboxEntry, SpawnEntry, Timer, WorkItem } from "./Commit.js"
 export interface Failure extends Schema.Schema.Type<typeof Failure> {}
 
 /**
+ * The schema of a failure.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -36,8 +38,8 @@ export const Failure = Schema.Struct({
  *
  * - `attempts`: it failed as often as it may.
  * - `corrupt`: its stored row does not decode.
- * - `no-target`: there is no execution to deliver it to.
- * - `rejected`: whoever was to carry it out said that it never will.
+ * - `no-target`: the execution that it is for does not exist.
+ * - `rejected`: it failed with an error that says that it will never succeed, such as `QueueWorker.Refused`.
  *
  * @since 0.1.0
  * @category models
@@ -45,6 +47,8 @@ export const Failure = Schema.Struct({
 export type Reason = typeof Reason.Type
 
 /**
+ * The schema of a reason.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -53,7 +57,7 @@ export const Reason = Schema.Literal("attempts", "corrupt", "no-target", "reject
 })
 
 /**
- * How work was given up.
+ * Why work was given up, after how many attempts, and with which error, for people.
  *
  * @since 0.1.0
  * @category models
@@ -61,6 +65,8 @@ export const Reason = Schema.Literal("attempts", "corrupt", "no-target", "reject
 export interface Burial extends Schema.Schema.Type<typeof Burial> {}
 
 /**
+ * The schema of a burial.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -91,12 +97,28 @@ const fields = {
  * - `reason`, `attempts`, `error`: how it was given up.
  * - `diedAt`: when, in seconds since the epoch.
  *
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ExecutionStore, MemoryStore } from "holdfast"
+ *
+ * // After an outage of a webhook's receiver: all events that were given up go back to the outbox.
+ * const program = Effect.gen(function* () {
+ *   const { deadLetters } = yield* ExecutionStore.ExecutionStore
+ *   const { entries } = yield* deadLetters.list({ kind: "Outbox" })
+ *   const givenUp = entries.filter((letter) => letter.reason === "attempts")
+ *   yield* Effect.forEach(givenUp, (letter) => deadLetters.redrive(letter.id), { discard: true })
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export type DeadLetter = typeof DeadLetter.Type
 
 /**
+ * The schema of a dead letter.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -107,7 +129,7 @@ export const DeadLetter = Schema.Union(
 ).annotations({ identifier: "DeadLetter" })
 
 /**
- * The kinds of work, as `_tag` of a dead letter.
+ * The kind of work that became a dead letter: its `_tag`.
  *
  * @since 0.1.0
  * @category models

@@ -1,5 +1,5 @@
 /**
- * Typed definitions: a value that says what there is, a layer that says how, a client for everybody else.
+ * Typed definitions: a value with the schemas of an execution, a layer with its handlers, and a client for every other process.
  *
  * @since 0.1.0
  */
@@ -50,12 +50,16 @@ export {
 } from "./DefinitionError.js"
 
 /**
+ * The identifier of definitions.
+ *
  * @since 0.1.0
  * @category type ids
  */
 export const TypeId: typeof internal.TypeId = internal.TypeId
 
 /**
+ * The type of the identifier of definitions.
+ *
  * @since 0.1.0
  * @category type ids
  */
@@ -64,7 +68,7 @@ export type TypeId = typeof TypeId
 /**
  * The types of a definition, by name, as an editor shows them.
  *
- * - `context`: what an execution carries along; `input`: what it is started with.
+ * - `context`: the data of an execution; `input`: what it is started with.
  * - `events`: the payload of each event; `timers`: the names of its timers.
  * - `children`: the definition of the children under each key.
  * - `result`: what it ends with; `error`: what it fails with.
@@ -83,7 +87,7 @@ export interface Spec {
 }
 
 /**
- * A definition of whatever types.
+ * A definition of any types.
  *
  * @since 0.1.0
  * @category models
@@ -95,7 +99,8 @@ export interface Any {
 }
 
 /**
- * The schemas of a definition: for tools that show forms or check what is stored. Result and error are undefined where it has none.
+ * The schemas of a definition, for tools that show forms or check what is stored. `result` and `error` are undefined where the definition
+ * has none.
  *
  * @since 0.1.0
  * @category models
@@ -109,7 +114,7 @@ export interface Schemas {
 }
 
 /**
- * What a definition's name stands for as types.
+ * The types of a definition: its {@link Spec}.
  *
  * @since 0.1.0
  * @category type-level
@@ -119,9 +124,11 @@ export type SpecOf<D> = D extends Definition<infer _Name, infer S> ? S : never
 /**
  * An execution of a definition, decoded.
  *
- * - `activePath`, `outcome`, `status`, `version`: see `Execution`.
- * - `result`: what it ended with, none until it is `DONE`.
- * - `failure`: the error of the definition's own that it failed with; `error`: the same, or any other, as text.
+ * - `id`, `version`, `status`, `activePath`, `outcome`: see `Execution`.
+ * - `context`: its data.
+ * - `result`: what it ended with; none unless it is `DONE`.
+ * - `failure`: the definition's own error with which it failed; none where it failed with another one, or did not fail.
+ * - `error`: the error as text, whichever it is; null where it did not fail.
  * - `execution`: the execution as it is stored.
  *
  * @since 0.1.0
@@ -141,8 +148,11 @@ export interface Instance<out S extends Spec> {
 }
 
 /**
- * One page of the executions of a definition. `invalid` reports those that do not decode by the definition's schemas, `corrupt` the rows
- * that are no executions; `nextCursor` is none at the end.
+ * One page of the executions of a definition.
+ *
+ * - `invalid`: executions that do not decode by the schemas of the definition.
+ * - `corrupt`: rows that are no executions.
+ * - `nextCursor`: the `cursor` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -155,8 +165,8 @@ export interface InstancePage<out S extends Spec> {
 }
 
 /**
- * A child that has ended. `outcome` is its own word for how, `cancelled` where it was cancelled without one; `result` is none where it
- * ended without one, as a cancelled child does.
+ * A child that has ended. `outcome` is the word that it ended with, and `cancelled` where it was cancelled without one. `result` is none
+ * where the child has none, as one that was cancelled.
  *
  * @since 0.1.0
  * @category models
@@ -179,7 +189,7 @@ export interface FiredTimer {
 }
 
 /**
- * What a handler returns: the step, or an effect of one.
+ * What a handler returns: a step, or an effect that gives one.
  *
  * @since 0.1.0
  * @category handlers
@@ -210,7 +220,7 @@ export type TimerHandlers<S extends Spec> = {
 }
 
 /**
- * A handler for the children under each key that the definition names, run when all of the key have ended.
+ * A handler for the children under each key that the definition names. It runs when all children of the key have ended.
  *
  * @since 0.1.0
  * @category handlers
@@ -223,11 +233,11 @@ export type ChildrenHandlers<S extends Spec> = {
 }
 
 /**
- * The handlers that any definition has.
+ * The handlers that every definition can have.
  *
  * - `Start`: begins the execution.
- * - `Cancel`: cleans up before the execution is cancelled; without it, it is cancelled at once. A step that leaves it `CANCELLING` cancels
- *   it, one that leads elsewhere does not.
+ * - `Cancel`: cleans up before the execution is cancelled. Where the step leaves the execution `CANCELLING`, it becomes `CANCELLED`; a step
+ *   that takes it to another status keeps it alive. Without this handler an execution is cancelled at once.
  *
  * @since 0.1.0
  * @category handlers
@@ -238,8 +248,10 @@ export interface CommonHandlers<S extends Spec> {
 }
 
 /**
- * The implementation of a definition: a handler for each event, and, where it has any, `timers` and `children` with a handler for each of
- * these. Handlers run again where a crash or another commit came first: effects beyond the step must bear being repeated.
+ * The implementation of a definition: `Start`, a handler for each event, and, where the definition has any, `timers` and `children` with a
+ * handler for each.
+ *
+ * A handler runs again after a crash, and where another commit came first. So its effects beyond the step must bear being repeated.
  *
  * @since 0.1.0
  * @category handlers
@@ -250,7 +262,7 @@ export type Handlers<S extends Spec> = CommonHandlers<S> &
   ([keyof S["children"]] extends [never] ? unknown : { readonly children: ChildrenHandlers<S> })
 
 /**
- * What comes to an execution, for a single handler of everything.
+ * What an execution can receive, as a tagged union for a single handler of everything.
  *
  * @since 0.1.0
  * @category handlers
@@ -271,7 +283,7 @@ export type Incoming<S extends Spec> =
     }[keyof S["children"]]
 
 /**
- * A single handler of everything that comes to an execution.
+ * A single handler for everything that an execution can receive.
  *
  * @since 0.1.0
  * @category handlers
@@ -312,8 +324,8 @@ export type HandlersError<H> = ErrorOf<ReturnedOf<H>>
 export type HandlersContext<H> = ContextOf<ReturnedOf<H>>
 
 /**
- * - `onFailure`: what becomes of an execution whose handler fails: see `Processor.OnFailure`; by default what the runtime's options say.
- *   An event that does not decode never gets there: it is a dead letter.
+ * - `onFailure`: what becomes of an execution whose handler fails: see `Processor.OnFailure`. By default what the options of the runtime
+ *   say. An event that does not decode reaches no handler: it is a dead letter.
  *
  * @since 0.1.0
  * @category models
@@ -323,7 +335,8 @@ export interface ImplementationOptions<E, R> {
 }
 
 /**
- * - `id`: the id of the event, by which a repetition is known: the same id takes effect once. By default a new one each time.
+ * - `id`: the id of the event. An execution consumes an id once, so an event that is sent again with the same id has no second effect. By
+ *   default a new id each time.
  * - `after`: how long the event waits before it is delivered, by default not at all.
  * - `at`: when it is delivered, in place of `after`.
  *
@@ -345,7 +358,7 @@ export interface SendOptions {
 export interface InstanceQuery extends Omit<ListQuery, "definitionId"> {}
 
 /**
- * What of many executions was started, and what of them was there already and is left as it is.
+ * The ids that `startMany` started, and those under which an execution existed already and was left as it is.
  *
  * @since 0.1.0
  * @category models
@@ -356,7 +369,7 @@ export interface StartedMany {
 }
 
 /**
- * What is not a problem of the store, of looking at an execution.
+ * How reading an execution of a definition can fail.
  *
  * @since 0.1.0
  * @category errors
@@ -372,8 +385,8 @@ export type GetError = ExecutionMissing | OtherDefinition | StoredInvalid | Stor
 export type AwaitError = ExecutionFailed | ExecutionCancelled | GetError
 
 /**
- * The client of a definition. It needs the store alone: any process that has it can start, send, look and wait, whoever runs the
- * executions.
+ * The client of a definition. It needs the store alone: any process that has the store can start executions, send them events, read them
+ * and wait for their end, whichever process runs them.
  *
  * @since 0.1.0
  * @category models
@@ -385,23 +398,23 @@ export interface Client<in out S extends Spec> {
     input: S["input"]
   ) => Effect.Effect<Instance<S>, AlreadyExists | InvalidInput | StoreError, ExecutionStore>
 
-  /** Starts an execution, or gives the one of this id as it is now. */
+  /** Starts an execution. Where one of this id exists, gives that one as it is now. */
   readonly startOrGet: (
     id: string,
     input: S["input"]
   ) => Effect.Effect<Instance<S>, InvalidInput | GetError, ExecutionStore>
 
   /**
-   * Starts many executions, as many as possible in one transaction. All are checked before the first is written. Each is started by itself:
-   * where the store fails in the middle, those before are started, and doing it again starts the others.
+   * Starts many executions, as many as possible in one transaction. All inputs are checked before the first is written. Where the store
+   * fails in the middle, some are started: call it again, and it starts the others.
    */
   readonly startMany: (
     executions: Iterable<{ readonly id: string; readonly input: S["input"] }>
   ) => Effect.Effect<StartedMany, InvalidInput | StoreError, ExecutionStore>
 
   /**
-   * Sends an event, which is durable when this succeeds; gives its id. Whether the execution exists is not asked: what becomes of an event
-   * without a target, the runtime's `unknownTarget` says.
+   * Sends an event, which is durable when this succeeds; gives its id. It does not check whether the execution exists: the option
+   * `unknownTarget` of the runtime says what becomes of an event whose target does not.
    */
   readonly send: <K extends keyof S["events"] & string>(
     id: string,
@@ -417,8 +430,8 @@ export interface Client<in out S extends Spec> {
   readonly list: (query?: InstanceQuery) => Effect.Effect<InstancePage<S>, StoreError, ExecutionStore>
 
   /**
-   * Waits until the execution ends, in whatever process, and gives its result. Fails with the definition's own error, `ExecutionFailed` or
-   * `ExecutionCancelled` where it ended so. A wait that is cut off loses nothing: ask again.
+   * Waits until the execution ends, in whichever process, and gives its result. Fails with the definition's own error, `ExecutionFailed` or
+   * `ExecutionCancelled` where it ended so. A wait that is interrupted changes nothing: wait again.
    */
   readonly await: (id: string) => Effect.Effect<S["result"], S["error"] | AwaitError, ExecutionStore>
 
@@ -430,8 +443,8 @@ export interface Client<in out S extends Spec> {
 }
 
 /**
- * What a handler does to its step in the definition's types, beside the functions of `Step`. What does not encode makes the step fail with
- * `StepInvalid`, and nothing is written.
+ * Functions on steps in the types of the definition, beside those of `Step`. Where a value does not encode, the step fails with
+ * `StepInvalid` and nothing is written.
  *
  * @since 0.1.0
  * @category models
@@ -456,7 +469,7 @@ export interface Steps<in out S extends Spec> {
     (self: Builder<S["context"]>, error: S["error"]): Builder<S["context"]>
   }
 
-  /** Arms a timer, to fire after a delay, which counts from when the step began. One that is armed already is armed anew. */
+  /** Arms a timer, to fire after a delay that counts from the begin of the step. A timer of this name that is armed already is replaced. */
   readonly armTimer: {
     (name: S["timers"], delay: Duration.DurationInput): (self: Builder<S["context"]>) => Builder<S["context"]>
     (self: Builder<S["context"]>, name: S["timers"], delay: Duration.DurationInput): Builder<S["context"]>
@@ -468,7 +481,7 @@ export interface Steps<in out S extends Spec> {
     (self: Builder<S["context"]>, name: S["timers"]): Builder<S["context"]>
   }
 
-  /** Starts a child under a key. Its id is `<parent>:<key>:<n>` unless `id` says another. */
+  /** Starts a child under a key. Its id is `<parent>:<key>:<n>` unless `id` is given. */
   readonly spawn: {
     <K extends keyof S["children"] & string>(
       key: K,
@@ -496,7 +509,7 @@ export interface Steps<in out S extends Spec> {
     ): Builder<S["context"]>
   }
 
-  /** Sends an event to an execution of this definition, from a step of any: it is sent by the commit of the step. */
+  /** Sends an event to an execution of this definition, from a step of any definition, in the commit of that step. */
   readonly emit: {
     <K extends keyof S["events"] & string>(
       id: string,
@@ -515,10 +528,11 @@ export interface Steps<in out S extends Spec> {
 }
 
 /**
- * A definition: the name under which executions are stored, and the schemas of what they carry, get, and end with. It has no implementation:
- * `toLayer` makes one, which a process that runs executions provides to its runtime; any other needs the value alone.
+ * A definition: the name under which executions are stored, and the schemas of their context, input, events, result and error. It has no
+ * implementation: `toLayer` makes one, which a process that runs executions provides to its runtime. All other processes need this value
+ * alone.
  *
- * Schemas must encode and decode at once, without services. What contexts, inputs and payloads encode to must be a JSON object.
+ * Schemas must encode and decode synchronously and without services. Contexts, inputs and payloads must encode to a JSON object.
  *
  * @since 0.1.0
  * @category models
@@ -530,7 +544,7 @@ export interface Definition<in out Name extends string, in out S extends Spec>
     Pipeable {
   readonly name: Name
 
-  /** Handlers in the types of this definition, for those that are written elsewhere than in `toLayer`. */
+  /** The same handlers, checked against the types of this definition: for handlers that are not written inside `toLayer`. */
   readonly of: <H extends Handlers<S> | Handler<S>>(handlers: H) => H
 
   /** The transition that the handlers make, for a `Processor`, or for the `definitions` of a runtime. */
@@ -540,8 +554,8 @@ export interface Definition<in out Name extends string, in out S extends Spec>
   ) => Processor.Transition<Processor.TransitionFailure<HandlersError<H>>, HandlersContext<H> | RP>
 
   /**
-   * Implements the definition: a layer that registers it with the runtime, until it is released. What waited for the definition goes on at
-   * once. Fails with `AlreadyRegistered` where the runtime has one of this name.
+   * Implements the definition: a layer that registers it with the runtime for as long as the layer is in use. Work that waited for the
+   * definition goes on at once. Fails with `AlreadyRegistered` where the runtime has a definition of this name.
    */
   readonly toLayer: <H extends Handlers<S> | Handler<S>, EX = never, RX = never, RP = never>(
     handlers: H | Effect.Effect<H, EX, RX>,
@@ -550,7 +564,7 @@ export interface Definition<in out Name extends string, in out S extends Spec>
 }
 
 /**
- * The names that events cannot have: they are those of what every definition is sent, and of the handlers' own parts.
+ * Names that events cannot have: they are those of the other handlers, and of the events that every definition receives.
  *
  * @since 0.1.0
  * @category models
@@ -566,12 +580,13 @@ export type ReservedName = "Start" | "Cancel" | "Timeout" | "Finished" | "timers
 export type NoNames = Record<never, never>
 
 /**
- * - `context`: what an execution carries along.
- * - `input`, `initial`: what it is started with where that is something else, and the first context that is made of it.
- * - `events`: the payload of each event. `timers`: the names of its timers. `children`: the definition of the children under each key.
- * - `result`: what it ends with, by default nothing. `error`: what it fails with, by default nothing of its own.
- * - `onUnknownEvent`: what becomes of an event that the definition does not name: `"dead-letter"` (the default), or `"ignore"`: it is
- *   consumed and nothing happens.
+ * - `context`: the data of an execution.
+ * - `input`, `initial`: what an execution is started with, and the function that makes the first context of it. By default the input is the
+ *   first context.
+ * - `events`: the payload of each event. `timers`: the names of the timers. `children`: the definition of the children under each key.
+ * - `result`: what an execution ends with, by default nothing. `error`: the definition's own error, by default none.
+ * - `onUnknownEvent`: what becomes of an event that the definition does not name: `"dead-letter"` (the default), or `"ignore"`, which
+ *   consumes it without any effect.
  * - `onExcessProperty`: what becomes of keys of the stored context that the schema does not have: `"preserve"` (the default) keeps them
  *   where the step copies the context, `"ignore"` drops them, `"error"` refuses the context.
  *
@@ -604,13 +619,14 @@ export interface Options<
 }
 
 /**
- * A definition.
+ * A definition of a name. Executions are stored under this name, so it must stay the same for as long as any of them exists.
  *
  * @example
+ * ```ts
  * import { Effect, Layer, Schema } from "effect"
  * import { Definition, ExecutionRuntime, MemoryStore, Step } from "holdfast"
  *
- * // What there is. Any process may import it.
+ * // The types. Any process may import them.
  * const Order = Definition.make("order", {
  *   context: Schema.Struct({ total: Schema.Number }),
  *   events: { Paid: Schema.Struct({ amount: Schema.Number }) },
@@ -618,7 +634,7 @@ export interface Options<
  *   result: Schema.Struct({ paid: Schema.Number })
  * })
  *
- * // How it goes. A process that runs orders provides it to its runtime.
+ * // The implementation. A process that runs orders provides it to its runtime.
  * const OrderLive = Order.toLayer({
  *   Start: (step) => step.pipe(Step.advance("AwaitingPayment"), Order.armTimer("payment", "1 hour")),
  *   Paid: (step, { amount }) => step.pipe(Order.cancelTimer("payment"), Order.finish({ paid: amount })),
@@ -632,6 +648,7 @@ export interface Options<
  *   yield* Order.send("order-17", "Paid", { amount: 39.98 })
  *   return yield* Order.await("order-17") // { paid: 39.98 }
  * }).pipe(Effect.provide(Live))
+ * ```
  *
  * @since 0.1.0
  * @category constructors

@@ -1,5 +1,5 @@
 /**
- * What the typed side of executions, `Definition`, can fail with.
+ * What the functions of `Definition` can fail with, beside the failures of the store.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import { printable } from "./internal/util/printable.js"
 const at = (path: string): string => (path === "" ? "" : ` at ${path}`)
 
 /**
- * An execution of this id is stored already. Nothing was written.
+ * An execution of this id exists already. Nothing was written.
  *
  * @since 0.1.0
  * @category errors
@@ -27,9 +27,10 @@ export class AlreadyExists extends Schema.TaggedError<AlreadyExists>("holdfast/D
 }
 
 /**
- * What was to be started or sent is not what the definition's schema says. Nothing was written.
+ * The input of an execution, or the payload of an event, does not encode by the schema of the definition. Nothing was written.
  *
- * - `operation`: `start` or `send`; `subject`: what it is that does not encode, such as `event Paid`.
+ * - `operation`: `start` or `send`.
+ * - `subject`: what does not encode, such as `event Paid`.
  * - `path`: the place in it, empty for the whole; `problem`: what is wrong there.
  *
  * @since 0.1.0
@@ -74,7 +75,7 @@ export class ExecutionMissing extends Schema.TaggedError<ExecutionMissing>("hold
 }
 
 /**
- * The execution of this id follows another definition than the one it was asked for by.
+ * The execution of this id follows another definition than the one by which it was asked for.
  *
  * @since 0.1.0
  * @category errors
@@ -92,8 +93,8 @@ export class OtherDefinition extends Schema.TaggedError<OtherDefinition>("holdfa
 }
 
 /**
- * What is stored of an execution does not decode by its definition's schema: another version or another program wrote it. `path` is the
- * place in the `part`, empty for the whole of it.
+ * The stored context, result or error of an execution does not decode by the schema of its definition: another version, or another program,
+ * wrote it. `path` is the place in the `part`, empty for the whole of it; `problem` says what is wrong there.
  *
  * @since 0.1.0
  * @category errors
@@ -118,7 +119,7 @@ export class StoredInvalid extends Schema.TaggedError<StoredInvalid>("holdfast/D
 }
 
 /**
- * The execution failed, with an error that is none of its definition's own: a defect of its code, or a text. It may be redriven.
+ * The execution failed, and not with its definition's own error: with a defect of its code, or with a text. It may be redriven.
  *
  * @since 0.1.0
  * @category errors
@@ -134,7 +135,7 @@ export class ExecutionFailed extends Schema.TaggedError<ExecutionFailed>("holdfa
 }
 
 /**
- * The execution was cancelled or terminated, or it cancelled itself. `outcome` is its own word for that, null where it has none.
+ * The execution was cancelled or terminated, or cancelled itself. `outcome` is the word that it ended with, null where it has none.
  *
  * @since 0.1.0
  * @category errors

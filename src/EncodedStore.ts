@@ -1,5 +1,6 @@
 /**
- * What a backend implements: the semantics of the store on checked input and on texts in stored form.
+ * What a backend implements: the semantics of the store on checked input and on stored texts. Write one to put executions into another
+ * database.
  *
  * @since 0.1.0
  */
@@ -15,8 +16,10 @@ import type { StoreError } from "./StoreError.js"
 /**
  * A commit as a backend gets it: checked, stamped, and in stored form.
  *
- * `version` is the expected one; `data` is the execution's text at `version + 1` with `token` in it. Of the timers each path comes once:
- * it is either cancelled or armed. With a `fence` it is written only where that lease is held.
+ * - `version`: the version that the stored row must have, 0 for a new one.
+ * - `data`: the text of the execution at `version + 1`, with `token` in it.
+ * - `cancelled`, `armed`: the paths of timers to remove and to arm. A path is in one of them, once.
+ * - `fence`: where it is given, the commit is written only while that lease is held.
  *
  * @since 0.1.0
  * @category encoded
@@ -39,6 +42,8 @@ export interface EncodedCommit {
 }
 
 /**
+ * An event for the outbox, as JSON text, and its target.
+ *
  * @since 0.1.0
  * @category encoded
  */
@@ -48,7 +53,7 @@ export interface EncodedEmit {
 }
 
 /**
- * An event that is kept apart until it is due, in seconds since the epoch.
+ * An event that waits until it is due, in seconds since the epoch.
  *
  * @since 0.1.0
  * @category encoded
@@ -58,7 +63,8 @@ export interface EncodedDelayed extends EncodedEmit {
 }
 
 /**
- * A renewal with all its parts, its beat, which no other has, and when it is, in seconds since the epoch.
+ * A renewal of a member with all its parts. `beat` is a text that no other renewal has; `renewedAt` is the time of the renewal, in seconds
+ * since the epoch.
  *
  * @since 0.1.0
  * @category encoded
@@ -72,7 +78,8 @@ export interface EncodedRenewal extends Pick<Renewal, "pool" | "holder" | "ttl">
 }
 
 /**
- * What became of a commit. `found` is the stored version, none where there is no such execution.
+ * What became of a commit: applied, with the seqs of its emits, or in conflict. `found` is the stored version, none where no such execution
+ * is stored.
  *
  * @since 0.1.0
  * @category encoded
@@ -107,7 +114,7 @@ export interface EncodedSummary {
 }
 
 /**
- * What is recorded of a row that failed before; nothing otherwise.
+ * What is recorded of a row that failed before; undefined where it did not.
  *
  * @since 0.1.0
  * @category encoded
@@ -117,8 +124,8 @@ export interface Failed {
 }
 
 /**
- * A row of the timers that is none, because a column holds what it cannot. `executionId`, `path` and `fireAt` are by what `bury` finds it;
- * `problem` says what is wrong.
+ * A row of the timers table that is no timer, because a column holds a value of another type. `bury` finds it by `executionId`, `path` and
+ * `fireAt`; `problem` says what is wrong.
  *
  * @since 0.1.0
  * @category encoded
@@ -128,9 +135,14 @@ export interface BrokenTimer extends Timer {
 }
 
 /**
- * A stored dead letter. `executionId` is the outbox's `target_id`, the spawns' `parent_id` or the timers' `execution_id`; `path` the spawns'
- * `root_path` or the timers' `path`; `body` the outbox's `event` or the spawns' `context`. What a kind does not have is null; what is no text,
- * in a column of texts, comes as the text of its SQL literal with `broken` set.
+ * A stored dead letter.
+ *
+ * - `executionId`: the `target_id` of the outbox, the `parent_id` of a spawn or the `execution_id` of a timer.
+ * - `path`: the `root_path` of a spawn or the `path` of a timer.
+ * - `body`: the `event` of the outbox or the `context` of a spawn.
+ * - `broken`: whether a column of texts holds something else, which then comes as the text of its SQL literal.
+ *
+ * What the kind of work does not have is null.
  *
  * @since 0.1.0
  * @category encoded
@@ -152,8 +164,12 @@ export interface EncodedDeadLetter {
 }
 
 /**
- * Counts of rows. `event` is the text of the outbox's first event, `earliest` the time of the first timer, `dueAt` that of the first delayed
- * event, `diedAt` that of the first dead letter; null where there is none. `corrupt` counts the delayed events without a time.
+ * Counts of rows, and what is needed to find the age of the oldest; null where there is no row.
+ *
+ * - `outbox.event`: the text of the first event.
+ * - `timers.earliest`: the time of the first timer.
+ * - `delayed.dueAt`: the time of the first delayed event; `corrupt` counts those without a time.
+ * - `deadLetters.diedAt`: the time of the first dead letter.
  *
  * @since 0.1.0
  * @category encoded
@@ -172,8 +188,8 @@ export interface EncodedStats {
 }
 
 /**
- * The tables that a check of all rows reads, without their prefix: those of the format that is shared with harel, and those beside them. A backend
- * that keeps something elsewhere has no rows of that table.
+ * The tables that `verify` reads, without their prefix: those of the format that is shared with harel, and those of this library beside
+ * them. A backend that keeps something elsewhere gives no rows for that table.
  *
  * @since 0.1.0
  * @category encoded
@@ -198,8 +214,9 @@ export type StoredTable =
   | "holdfast_dead_letters"
 
 /**
- * A row as a check reads it, by the names of its columns: integers from 2^53 on as their digits, infinite numbers and bytes as texts. `problem`
- * is what the backend itself finds wrong with it: a column that holds something of another type, or what does not agree with other rows.
+ * A row as `verify` reads it, by the names of its columns. Integers of 2^53 and more come as their digits, infinite numbers and bytes as
+ * texts. `problem` is what the backend itself finds wrong with the row: a column that holds another type, or something that disagrees with
+ * other rows.
  *
  * @since 0.1.0
  * @category encoded
@@ -210,7 +227,7 @@ export interface StoredRow {
 }
 
 /**
- * Where a page of a check begins, as a backend gave it with the page before.
+ * Where a page of `verify` begins, as the backend gave it with the page before.
  *
  * @since 0.1.0
  * @category encoded
@@ -218,17 +235,17 @@ export interface StoredRow {
 export type Position = ReadonlyArray<string | number>
 
 /**
- * What a backend implements: the semantics of `ExecutionStore` on checked input and on texts in stored form. What comes out of a
- * database is `unknown`: decoding it, and reporting what does not decode, is done once, by `ExecutionStore.make`. `limit` counts rows.
+ * What a backend implements: the semantics of `ExecutionStore` on checked input and on stored texts. What comes out of a database is
+ * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows.
  *
- * A write that is given a `fence` checks in its own transaction that the lease is held by this holder with this number. Where it is not, it writes
- * nothing and fails with `StoreRejected` and the reason `"lease-lost"`; a commit to another version is a conflict all the same.
+ * A write that is given a `fence` checks in its own transaction that the lease is held by this holder with this number. Where it is not, it
+ * writes nothing and fails with `StoreRejected` and the reason `"lease-lost"`; a commit to another version is a conflict all the same.
  *
  * @since 0.1.0
  * @category encoded
  */
 export interface Encoded {
-  /** Whether nobody but this backend can write what is in it; by default it is taken that others can. */
+  /** Whether only this backend can write to its data, as in memory. By default false: other processes may write too. */
   readonly exclusive?: boolean | undefined
   readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
   readonly loadForEvent: (
@@ -310,7 +327,7 @@ export interface Encoded {
   ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>
   readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
   readonly stats: (now: number) => Effect.Effect<EncodedStats, StoreError>
-  /** A page of a table, behind a position or from its beginning: at most `limit` rows; `next` is where the following one begins. */
+  /** At most `limit` rows of a table, from its beginning or after a position. `next` is the position for the following page. */
   readonly verify: (
     table: StoredTable,
     after: Position | undefined,

@@ -11,15 +11,16 @@ import * as eventIds from "./internal/util/eventIds.js"
 import { JsonObject } from "./Json.js"
 
 /**
- * An event. Receivers tell a repeated delivery by its `id`.
+ * An event. A receiver recognises a repeated delivery by its `id`.
  *
- * - `id`: unique per receiver, not empty; an event that is sent again must carry the same id. Ids from outside need a namespace, see
+ * - `id`: unique per receiver, not empty. An event that is sent again must carry the same id. Ids from outside need a namespace, see
  *   {@link externalId}.
- * - `kind`: what happened; see {@link WellKnownKind} for those with a meaning of their own.
- * - `createdTime`, `receivedTime`: ISO 8601 texts as stored (`2026-09-21T10:00:00.123456Z`), or null. They stay texts because a
- *   `Date` would lose their microseconds. A day that is in no calendar, the year 0, the hour 24, a leap second and a zone of 24 hours or more
- *   are refused, as the format's other readers do.
- * - `extra`: keys of the stored row that this version does not know; they are kept when the row is written again.
+ * - `kind`: what happened. {@link WellKnownKind} lists the kinds that have a meaning of their own.
+ * - `createdTime`, `receivedTime`: ISO 8601 texts as stored (`2026-09-21T10:00:00.123456Z`), or null. They stay texts because a `Date`
+ *   would lose their microseconds. As other readers of the format do, the store refuses dates that no calendar has, the year 0, the hour
+ *   24, leap seconds and zones of 24 hours or more.
+ * - `data`: the payload, free JSON.
+ * - `extra`: keys of the stored event that this version does not know. They are kept when the event is written again.
  *
  * @since 0.1.0
  * @category models
@@ -27,6 +28,8 @@ import { JsonObject } from "./Json.js"
 export interface Event extends Schema.Schema.Type<typeof Event> {}
 
 /**
+ * The schema of an event.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -48,8 +51,8 @@ export const Event = Schema.Struct({
 export const EventFromText: Schema.Schema<Event, string> = schemaFromCodec(Event, codec.event, "EventFromText")
 
 /**
- * The kinds that the engines sharing the stored format give a meaning: `Start` begins an execution, `Finished` tells a parent that a
- * child ended, `Timeout` is made by the timer sweep, the others are control and engine events.
+ * Kinds with a meaning that is fixed by the stored format, which other engines share: `Start` begins an execution, `Finished` tells a
+ * parent that a child ended, `Timeout` comes from a timer, `Cancel` asks an execution to end; the others are for the engines themselves.
  *
  * @since 0.1.0
  * @category models
@@ -67,12 +70,14 @@ export const WellKnownKind = {
 } as const
 
 /**
- * An event with defaults for what is left out: no times, no data.
+ * An event, with defaults for what is left out: no times, no data.
  *
  * @example
+ * ```ts
  * import { Event } from "holdfast"
  *
  * const paid = Event.make({ id: "payment-17", kind: "Paid", data: { amount: 39.98 } })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -94,16 +99,19 @@ export const make = (options: {
 })
 
 /**
- * An id for an event from outside, such as a webhook's: one that an engine never makes, and that no other namespace has. A receiver skips an id that
- * it has consumed, so whoever may choose an id freely could take that of another's event, or of a timer.
+ * An id for an event from outside, such as a webhook's. It is different from every id that an engine makes, and from those of other
+ * namespaces.
  *
- * The namespace names whoever gave the id, as far as it vouches for its ids; what two of them call alike stays apart.
+ * A receiver skips an event whose id it has consumed. So a sender that may choose any id could take the id of a timer, or of another
+ * sender's event, and make that one be skipped. Name in the namespace the system that gave the id and vouches that it is unique there.
  *
  * @example
+ * ```ts
  * import { Event } from "holdfast"
  *
  * const paid = (delivery: { readonly id: string; readonly amount: number }) =>
  *   Event.make({ id: Event.externalId("stripe", delivery.id), kind: "Paid", data: { amount: delivery.amount } })
+ * ```
  *
  * @since 0.1.0
  * @category ids
@@ -111,8 +119,8 @@ export const make = (options: {
 export const externalId: (namespace: string, id: string) => string = eventIds.external
 
 /**
- * Whether an id begins as those do that an engine makes for its own events: `start:`, `timeout:`, `emit:`, `finished:` and `cancel:`. An event
- * from outside may not have one.
+ * Whether an id begins as the ids do that an engine makes for its own events: with `start:`, `timeout:`, `emit:`, `finished:` or `cancel:`.
+ * Events from outside with such an id are refused.
  *
  * @since 0.1.0
  * @category ids
@@ -129,8 +137,8 @@ export const start = (executionId: string, data?: JsonObject): Event =>
   make({ id: eventIds.derived("start", executionId), kind: WellKnownKind.Start, data })
 
 /**
- * The id of the event that a timer fires: `timeout:<execution>:<path>:<fire_at>`, the number as Python prints a float, so that two
- * sweepers, in whatever language, make the same id for the same timer.
+ * The id of the event that a timer fires: `timeout:<execution>:<path>:<fire_at>`. The number is written as Python prints a float, so that
+ * two sweepers, in whichever language, make the same id for the same timer.
  *
  * `fireAt` is in seconds since the epoch.
  *
@@ -141,7 +149,8 @@ export const timeoutId = (executionId: string, path: string, fireAt: number): st
   eventIds.derived("timeout", executionId, path, pythonFloat(fireAt))
 
 /**
- * The event that a due timer fires, with the stable id of {@link timeoutId} and the data `{ path, fire_at }`.
+ * The event that a timer fires when it is due, with the id of {@link timeoutId} and the data `{ path, fire_at }`. `fireAt` is in seconds
+ * since the epoch.
  *
  * @since 0.1.0
  * @category constructors

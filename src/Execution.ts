@@ -12,7 +12,7 @@ import { JsonObject } from "./Json.js"
 import type { StoreCorrupt } from "./StoreError.js"
 
 /**
- * Where an execution stands. `DONE`, `CANCELLED` and `FAILED` are ends; a failed one may be redriven.
+ * Where an execution stands. `DONE`, `CANCELLED` and `FAILED` are ends; a failed execution may be redriven.
  *
  * @since 0.1.0
  * @category models
@@ -20,15 +20,19 @@ import type { StoreCorrupt } from "./StoreError.js"
 export type Status = typeof Status.Type
 
 /**
+ * The schema of a status.
+ *
  * @since 0.1.0
  * @category schemas
  */
 export const Status = Schema.Literal(...codec.statuses).annotations({ identifier: "Status" })
 
 /**
- * What a parent knows of one child it created: the entry of the join counter.
+ * What a parent knows of a child that it created.
  *
- * `result` is what the child carried home, `outcome` its verdict; `key` is the place in the parent that spawned it.
+ * - `key`: the place in the parent that spawned it; `rootPath`: the part of the definition that the child runs.
+ * - `finished`: whether it has ended; `outcome`, `result`: the word and the data that it ended with.
+ * - `submachine`, `extra`: kept for harel, which shares the stored format.
  *
  * @since 0.1.0
  * @category models
@@ -36,6 +40,8 @@ export const Status = Schema.Literal(...codec.statuses).annotations({ identifier
 export interface ChildState extends Schema.Schema.Type<typeof ChildState> {}
 
 /**
+ * The schema of a child's state.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -52,20 +58,20 @@ export const ChildState = Schema.Struct({
 /**
  * An execution at one version. It is a value: a commit takes it at version *n* and returns another at *n + 1*.
  *
- * - `version`: the compare-and-swap counter; 0 means not stored yet.
- * - `status`, `outcome`, `error`: where it stands, the model's own verdict, and what broke (with `FAILED`).
- * - `result`: what it ended with, any JSON value, or with `FAILED` the error of its definition's own; null where that is nothing or it has
- *   not ended. It is there until the execution is purged.
+ * - `version`: the counter of the compare-and-swap; 0 means not stored yet.
+ * - `status`: where it stands. `outcome`: the word with which its definition ended it. `error`: what broke, where it is `FAILED`.
+ * - `result`: what it ended with, any JSON value; where it is `FAILED`, its definition's own error. Null where there is none, or it has not
+ *   ended. It is kept until the execution is purged.
  * - `activePath`, `history`: the dotted path of the active state, and the last active child of each composite state.
- * - `context`: the user's data.
- * - `processedEvents`: how many events it has handled.
+ * - `context`: the data of the user.
+ * - `processedEvents`: how many events it has consumed.
  * - `parentId`, `childId`, `children`, `invokeSeq`, `rootPath`, `definitionFqn`: its place in a tree of executions.
- * - `deferred`: events held back until the state changes.
+ * - `deferred`: events that are held back until the state changes.
  * - `createdAt`, `updatedAt`, `finishedAt`: seconds since the epoch with a fraction, or null. The store stamps them from `Clock` at each
  *   commit; `finishedAt` is set while the status is `DONE` or `CANCELLED`.
- * - `priority`, 0 to 4, and `expiresAt`, seconds since the epoch or null: kept for harel, which shares the stored format. Nothing here acts on
- *   them: what is to happen at a time is a timer's, and events are delivered in the order of the outbox.
- * - `extra`: keys of the stored row that this version does not know; they are kept when the row is written again.
+ * - `priority`, 0 to 4, and `expiresAt`, seconds since the epoch or null: kept for harel, which shares the stored format. Nothing here acts
+ *   on them. Use a timer for what is to happen at a time; events are delivered in the order of the outbox.
+ * - `extra`: keys of the stored row that this version does not know. They are kept when the row is written again.
  *
  * @since 0.1.0
  * @category models
@@ -73,6 +79,8 @@ export const ChildState = Schema.Struct({
 export interface Execution extends Schema.Schema.Type<typeof Execution> {}
 
 /**
+ * The schema of an execution.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -104,7 +112,7 @@ export const Execution = Schema.Struct({
 }).annotations({ identifier: "Execution" })
 
 /**
- * An execution whose context is of a known type.
+ * An execution whose context has a known type.
  *
  * @since 0.1.0
  * @category models
@@ -114,8 +122,8 @@ export interface WithContext<out Context> extends Omit<Execution, "context"> {
 }
 
 /**
- * The stored form of an execution: compact JSON text with snake_case keys, as in the `data` column. What a stored row may leave out
- * gets its default; what the format's other readers reject is refused with the key's name.
+ * The stored form of an execution: compact JSON text with snake_case keys, as in the `data` column. Keys that a stored row may leave out
+ * get their defaults. What other readers of the format reject does not decode either, and the failure names the key.
  *
  * @since 0.1.0
  * @category schemas
@@ -127,12 +135,14 @@ export const ExecutionFromText: Schema.Schema<Execution, string> = schemaFromCod
 )
 
 /**
- * A new execution at version 0, `PENDING` and with an empty context where nothing else is said.
+ * A new execution at version 0, `PENDING` and with an empty context unless the options say otherwise.
  *
  * @example
+ * ```ts
  * import { Execution } from "holdfast"
  *
  * const order = Execution.make({ id: "order-17", definitionId: "order", context: { qty: 2 } })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -169,7 +179,7 @@ export const make = (
 })
 
 /**
- * Whether nothing further will happen by itself: `DONE`, `CANCELLED` or `FAILED`.
+ * Whether the status is an end: `DONE`, `CANCELLED` or `FAILED`.
  *
  * @since 0.1.0
  * @category predicates
@@ -178,7 +188,7 @@ export const isFinished = (execution: { readonly status: Status }): boolean =>
   execution.status === "DONE" || execution.status === "CANCELLED" || execution.status === "FAILED"
 
 /**
- * One line of a listing. `finishedAt` is in seconds since the epoch.
+ * What a listing shows of an execution. `finishedAt` is in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -186,6 +196,8 @@ export const isFinished = (execution: { readonly status: Status }): boolean =>
 export interface ExecutionSummary extends Schema.Schema.Type<typeof ExecutionSummary> {}
 
 /**
+ * The schema of a summary.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -201,8 +213,10 @@ export const ExecutionSummary = Schema.Struct({
 }).annotations({ identifier: "ExecutionSummary" })
 
 /**
- * One page of a listing, in the order of the ids' UTF-8 bytes. `corrupt` reports the rows of this page that do not decode;
- * `nextCursor` is none at the end.
+ * One page of a listing, in the order of the ids' UTF-8 bytes.
+ *
+ * - `corrupt`: the rows of this page that do not decode.
+ * - `nextCursor`: the `cursor` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models

@@ -1,5 +1,5 @@
 /**
- * The workers over one processor, as one layer: what an application starts.
+ * All workers on one store, as one layer: what an application starts to run its executions.
  *
  * @since 0.1.0
  */
@@ -52,7 +52,7 @@ export {
 } from "./DefinitionError.js"
 
 /**
- * A transition failed with its own error, which is the `cause`. Nothing was written; the event is delivered again later.
+ * A transition failed with its own error, which is the `cause`. Nothing was written, and the event is delivered again later.
  *
  * @since 0.1.0
  * @category errors
@@ -75,8 +75,8 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
 }
 
 /**
- * A definition that work waits for and that the runtime does not have. `since` is when the runtime saw such work first, in seconds since the
- * epoch.
+ * A definition that work in the store waits for and that this runtime does not have. `since` is when the runtime saw such work first, in
+ * seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -87,18 +87,20 @@ export interface UnknownDefinition {
 }
 
 /**
- * How a runtime is.
+ * The state of a runtime, for probes and dashboards.
  *
- * - `live`: whether all workers run. One ends at a defect alone; then only a restart brings it back: see `awaitFatal`.
- * - `ready`: whether there are no `problems`: a worker that has ended, that stalls, whose places are all taken by work that does not end, or that
- *   has not begun; one that the store does not let go on, and for how long; a store that does not answer, or that refused the last write for its
- *   own state, such as a full disk. A worker that is paused is no problem.
- * - `outbox`, `spawns`, `timers`: how the workers are.
- * - `shards`, `retention`: how these are, where the options ask for them.
- * - `store`: how much work there is, as of at most a second ago; none where the store does not answer.
- * - `unknownDefinitions`: the definitions that work of the store waits for and that this runtime does not have. That is no problem where another
- *   process serves them.
- * - `oldestAge`: for how many seconds the oldest event, or due timer, has been waiting; none where nothing waits.
+ * - `live`: whether all workers run. A worker ends only at a defect, after which only a restart helps: see `awaitFatal`. Use it as liveness
+ *   probe.
+ * - `ready`: whether there are no `problems`. Use it as readiness probe.
+ * - `problems`: what is wrong, each as a sentence: a worker has ended, stalls, has not begun, or has all its places taken by work that does
+ *   not end; something waits for the store; the store does not answer, or refused the last write for its own state, such as a full disk. A
+ *   paused worker is no problem.
+ * - `outbox`, `spawns`, `timers`: the state of each worker.
+ * - `shards`, `retention`: their state; none where the options do not ask for them.
+ * - `store`: how much work the store holds, at most a second old; none where the store does not answer.
+ * - `unknownDefinitions`: definitions that work in the store waits for and that this runtime does not have. That is no problem where
+ *   another process has them.
+ * - `oldestAge`: for how many seconds the oldest event or due timer has waited; none where nothing waits.
  *
  * @since 0.1.0
  * @category models
@@ -120,11 +122,11 @@ export interface Health {
 /**
  * A commit of this process.
  *
- * - `from`: where the execution stood before; version 0 is not stored. Status and path are none where the commit does not tell (see
- *   `Commit.Origin`), as where an application commits by itself.
- * - `to`: where it stands since.
- * - `event`: the event that took it there; `command`: the command of the control plane that did.
- * - `missed`: how many commits before this one were left out, because whoever reads was too slow.
+ * - `from`: the version, status and path before it; version 0 is not stored. Status and path are none where the commit does not tell them
+ *   (see `Commit.Origin`), as a commit by the application itself.
+ * - `to`: the version, status and path after it.
+ * - `event`: the event that it consumed; `command`: the command of the control plane that it carried out.
+ * - `missed`: how many commits before this one were left out because the reader was too slow.
  *
  * @since 0.1.0
  * @category models
@@ -144,7 +146,7 @@ export interface CommitRecord {
 }
 
 /**
- * The work that was given up: see `DeadLetter`.
+ * The dead letters: work that was given up, see `DeadLetter`.
  *
  * @since 0.1.0
  * @category models
@@ -154,10 +156,11 @@ export interface DeadLetters extends Pick<ExecutionStore["deadLetters"], "list" 
 /**
  * A running engine: a processor, and the workers that bring it events, children and timers.
  *
- * Delivery is at least once, effect once: an event is consumed in the commit that it causes. One whose transition fails stays in the outbox,
- * holds back what comes after it for this execution, and is tried again as `retry` says, until it is a dead letter. It is one at once where
- * the store refuses for good what the step writes. While the execution is suspended, or the store is down or its disk full, the event waits;
- * that does not count as an attempt. An event without a target goes to `deliverExternal`; where there is none, it is removed.
+ * Events are delivered at least once and take effect once: the commit that an event causes also marks it as consumed. An event whose
+ * transition fails stays in the outbox and holds back the later events of its execution. It is tried again as `retry` says until it is a
+ * dead letter; it becomes one at once where the store refuses for good what the step writes. While the execution is suspended, or the store
+ * is down or its disk full, the event waits, and that counts as no attempt. An event without a target goes to `deliverExternal`; without
+ * that option it is removed.
  *
  * @since 0.1.0
  * @category models
@@ -170,8 +173,9 @@ export interface ExecutionRuntime {
   readonly start: (execution: Execution, data?: JsonObject) => Effect.Effect<Committed, AlreadyExists | StoreError>
 
   /**
-   * Puts an event into the outbox, where it is durable when this succeeds; gives its seq. Null is for an event without a target. Fails with
-   * `StoreRejected` where its id is one of those that engines make, unless the options say otherwise: see `Event.externalId`.
+   * Puts an event into the outbox; gives its seq. The event is durable when this succeeds. With null as target it goes to
+   * `deliverExternal`. Fails with `StoreRejected` where its id is one that only engines make, unless the options accept it: see
+   * `Event.externalId`.
    */
   readonly send: (
     targetId: string | null,
@@ -180,8 +184,8 @@ export interface ExecutionRuntime {
   ) => Effect.Effect<number, StoreError>
 
   /**
-   * Adds a definition to those that the runtime serves, until the scope closes; what waited for it goes on at once. The services that the
-   * transition needs are taken here. `Definition.toLayer` does this.
+   * Adds a definition to those that the runtime has, until the scope closes. Work that waited for it goes on at once. The services that the
+   * transition needs are taken from the context here. `Definition.toLayer` calls this.
    */
   readonly register: <E, R>(
     definitionId: string,
@@ -189,8 +193,8 @@ export interface ExecutionRuntime {
   ) => Effect.Effect<void, AlreadyRegistered, Scope.Scope | R>
 
   /**
-   * Takes an event through an execution at once, past the outbox. Ids that engines make are refused as by `send`, save the execution's own `Start`
-   * (`Event.start`), and work that is acknowledged (`ack`).
+   * Takes an event through an execution at once, without the outbox. Ids that only engines make are refused as by `send`, except for the
+   * execution's own `Start` (`Event.start`) and for work that is acknowledged (`ack`).
    */
   readonly process: (
     executionId: string,
@@ -199,27 +203,27 @@ export interface ExecutionRuntime {
   ) => Effect.Effect<Processor.Processed, TransitionFailed | Processor.ProcessError>
 
   /**
-   * Waits until no event and no spawn is pending, except for rows that do not decode; for tests and batch jobs. It waits for those that
-   * cannot be delivered too. Fails where the store does, or where a relay ended.
+   * Waits until no event and no spawn is pending, except for rows that do not decode; for tests and batch jobs. Work that fails and is
+   * tried again is pending, so it is waited for too. Fails where the store does, and dies where a worker ended.
    */
   readonly awaitIdle: Effect.Effect<void, StoreError>
 
   /**
-   * Dies with the defect that ended a worker: a bug of this library, or of a store. It ends no other way: whatever the store answers is waited
-   * out, and `health` says since when.
+   * Waits for the defect that ends a worker, a bug of this library or of a store, and dies with it. Failures of the store do not end it:
+   * workers wait until the store works again, and `health` says since when they wait.
    */
   readonly awaitFatal: Effect.Effect<never>
 
-  /** How it is. */
+  /** The state of the runtime and its workers, at the moment when it is run. */
   readonly health: Effect.Effect<Health>
 
   /**
-   * What this process commits, from when the stream is run, until the runtime's scope closes. Nobody waits for those who read it: one that
-   * is more than `commitsBuffer` commits behind misses the oldest, and is told how many.
+   * The commits of this process, from when the stream is run until the runtime's scope closes. Commits do not wait for readers: a reader
+   * that is more than `commitsBuffer` commits behind loses the oldest, and is told how many.
    */
   readonly commits: Stream.Stream<CommitRecord>
 
-  /** Makes the workers take no more work, and leave it in the store, until `resume`. What runs goes on. */
+  /** Makes the workers take no new work until `resume`. Work that runs goes on, the rest stays in the store. */
   readonly pause: Effect.Effect<void>
 
   /** Lets the workers go on after `pause`. */
@@ -228,11 +232,13 @@ export interface ExecutionRuntime {
   /** The control plane: suspends, resumes, cancels, terminates, redrives and purges executions. */
   readonly control: Control.Control
 
-  /** The work that was given up. */
+  /** The dead letters: work that was given up. */
   readonly deadLetters: DeadLetters
 }
 
 /**
+ * The service of the runtime.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -240,25 +246,27 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
   Context.GenericTag<ExecutionRuntime>("holdfast/ExecutionRuntime")
 
 /**
+ * The options of a runtime whose definitions are all registered by `Definition.toLayer`.
+ *
  * - `onFailure`: what becomes of an execution whose transition fails, where its definition does not say; by default `"retry"`.
  * - `conflictRetry`: see `Processor.Options`.
- * - `transitionTimeout`: for how long a transition may run, by default 1 minute: see `Processor.Options`. `child` and `deliverExternal` have as
- *   much, and fail with `QueueWorker.DeliveryTimedOut`.
- * - `child`: decides what a spawned child is; by default `SpawnRelay.defaultChild`.
- * - `deliverExternal`: gets the events without a target, at least once, in order.
+ * - `transitionTimeout`: how long a transition may run, by default 1 minute: see `Processor.Options`. `child` and `deliverExternal` have as
+ *   much time, and fail with `QueueWorker.DeliveryTimedOut`.
+ * - `child`: makes the execution of a spawned child; by default `SpawnRelay.defaultChild`.
+ * - `deliverExternal`: receives the events without a target, at least once, in order.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
- * - `unknownDefinition`: what becomes of work for a definition that the runtime does not have: `"wait"` (the default) leaves it to other
+ * - `unknownDefinition`: what becomes of work for a definition that the runtime does not have. `"wait"` (the default) leaves it to other
  *   processes, or until the definition is registered; `"fail"` counts it as failed, so that it is a dead letter in the end.
  * - `concurrency`, `pageSize`, `retry`, `maxAttempts`, `shutdownTimeout`: of each worker, see `QueueWorker.Options`.
- * - `pollInterval`: how often the relays look for what other processes wrote, by default 1 second.
+ * - `pollInterval`: how often the relays look for work that other processes wrote, by default 1 second.
  * - `timerInterval`: the same for timers, by default 5 seconds.
- * - `leases`: whether the processes of one store share the work, by default false; see `Shards.Options`. Without it each of them delivers
- *   everything: that takes effect once, but costs as much as there are processes. With it a process that crashes leaves its part alone for
- *   `ttl`, also to itself when it starts again under another name.
+ * - `leases`: whether the processes of one store share the work, by default false; see `Shards.Options`. Without it each process delivers
+ *   everything: an event takes effect once all the same, but the work is done as often as there are processes. With it, the part of a
+ *   process that crashed waits for up to `ttl`, also when the process starts again under another name.
  * - `retention`: what is removed when it is old, by default nothing.
- * - `commitsBuffer`: how many commits are kept for each who reads `commits`, by default 1,024.
- * - `stallAfter`: for how long over its interval a worker may not read the store before it counts as stalled, by default 30 seconds.
- * - `statsInterval`: how often the gauges of `Metrics` are brought up to date, by default 15 seconds.
+ * - `commitsBuffer`: how many commits are kept for each reader of `commits`, by default 1,024.
+ * - `stallAfter`: a worker that has not read the store for this long beyond its interval counts as stalled; by default 30 seconds.
+ * - `statsInterval`: how often the gauges of `Metrics` are set, by default 15 seconds.
  *
  * @since 0.1.0
  * @category models
@@ -286,7 +294,7 @@ export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
  * The options of a runtime that is given definitions as transitions, beside those that `Definition.toLayer` registers.
  *
  * - `definitions`: the transitions, by the id of their definition.
- * - `onFailure`: see `Processor.Options`. As a function it is for `definitions` alone.
+ * - `onFailure`: see `Processor.Options`. A function is asked for the failures of `definitions` alone.
  * - the others: see {@link CommonOptions}.
  *
  * @since 0.1.0
@@ -297,11 +305,11 @@ export interface Options<D, EC = never, RC = never, ED = never, RD = never>
     Omit<CommonOptions<EC, RC, ED, RD>, "definitions" | "onFailure"> {}
 
 /**
- * Starts a runtime, which runs until the scope closes: then it takes no more work, finishes the steps that run, interrupts those that take
+ * Starts a runtime, which runs until the scope closes. Then it takes no new work, finishes the steps that run, interrupts those that take
  * longer than `shutdownTimeout`, and leaves the rest in the store. The services that definitions, `child` and `deliverExternal` need are
- * taken once, here.
+ * taken from the context here.
  *
- * Fails with `StoreRejected` where an option is not one, of `leases` or `retention` too.
+ * Fails with `StoreRejected` where an option is invalid, of `leases` or `retention` too.
  *
  * @since 0.1.0
  * @category constructors
@@ -658,6 +666,31 @@ const register =
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect, Layer, Option } from "effect"
+ * import { Event, Execution, ExecutionRuntime, ExecutionStore, MemoryStore, type Processor, Step } from "holdfast"
+ *
+ * const order: Processor.Transition = (execution, event) =>
+ *   Effect.map(Step.make(execution, event), (step) =>
+ *     event.kind === "Paid" ? Step.finish(step, "paid") : Step.advance(step, "AwaitingPayment")
+ *   )
+ *
+ * const Live = ExecutionRuntime.layer({ definitions: { order } }).pipe(Layer.provideMerge(MemoryStore.layer))
+ *
+ * const program = Effect.gen(function* () {
+ *   const runtime = yield* ExecutionRuntime.ExecutionRuntime
+ *   yield* runtime.start(Execution.make({ id: "order-17", definitionId: "order" }))
+ *   yield* runtime.send("order-17", Event.make({ id: "payment-4", kind: "Paid" }))
+ *   yield* runtime.awaitIdle
+ *
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   const stored = yield* store.load("order-17")
+ *   assert.deepStrictEqual(Option.map(stored, ({ outcome }) => outcome), Option.some("paid"))
+ * }).pipe(Effect.provide(Live))
+ * ```
  *
  * @since 0.1.0
  * @category layers

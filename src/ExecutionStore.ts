@@ -1,5 +1,5 @@
 /**
- * The store of executions: one service, many backends.
+ * The store of executions: one service, with a layer for each database.
  *
  * @since 0.1.0
  */
@@ -32,13 +32,14 @@ import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
 
 /**
- * What to list. Without a filter, everything.
+ * Which executions to list. Without a filter, all.
  *
- * - `status`: any of these; an empty list matches nothing.
+ * - `definitionId`: only executions of this definition.
+ * - `status`: only executions in any of these; an empty list matches nothing.
  * - `rootsOnly`: only executions without a parent.
- * - `parentId`: only the children of this execution. Such a listing is never older than what was acknowledged before.
+ * - `parentId`: only the children of this execution. Such a listing has every child that was acknowledged before it began, on replicas too.
  * - `limit`: how many rows a page has, 1 to 1,000, by default 100.
- * - `cursor`: where the page begins: the `nextCursor` of the page before. It is opaque.
+ * - `cursor`: where the page begins: the `nextCursor` of the page before. Its text has no meaning for callers.
  *
  * @since 0.1.0
  * @category models
@@ -53,7 +54,7 @@ export interface ListQuery {
 }
 
 /**
- * Which rows of a numbered table: those after the seq `after`, at most `limit` of them (1 to 1,000, by default 100).
+ * Which rows of the outbox or of the spawns: those with a seq above `after`, at most `limit` of them (1 to 1,000, by default 100).
  *
  * @since 0.1.0
  * @category models
@@ -64,11 +65,11 @@ export interface PendingQuery {
 }
 
 /**
- * What is taken from outside.
+ * Which events are accepted from outside.
  *
- * - `reservedIds`: what becomes of an event whose id begins as those do that engines make for their own events (`Event.isReservedId`). By default it
- *   is refused: whoever sends such an id first makes a timer, or another's event, a repetition that is skipped. A bridge that carries on what
- *   an engine has emitted accepts it.
+ * - `reservedIds`: whether an event may have an id of the form that engines make for their own events (`Event.isReservedId`). By default it
+ *   is refused, because the receiver would then skip the timer or the event whose id was taken. A bridge that passes on events of an engine
+ *   gives `"accept"`.
  *
  * @since 0.1.0
  * @category models
@@ -78,8 +79,11 @@ export interface EnqueueOptions {
 }
 
 /**
- * One page of a numbered table, by seq. `corrupt` reports the rows of this page that do not decode, under their seq as `key` and as `work`;
- * `failures` are what was recorded of the rows of this page that failed before; `next` is the `after` of the next page, none at the end.
+ * One page of the outbox or of the spawns, by seq.
+ *
+ * - `corrupt`: rows of this page that do not decode, with their seq as `key` and as `work`.
+ * - `failures`: what is recorded of rows of this page that failed before.
+ * - `next`: the `after` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -92,7 +96,7 @@ export interface Pending<A> {
 }
 
 /**
- * Which due timers: those after the timer `after` in the order of `fireAt`, `executionId` and `path`, at most `limit` of them (1 to 1,000,
+ * Which due timers: those behind the timer `after` in the order of `fireAt`, `executionId` and `path`, at most `limit` of them (1 to 1,000,
  * by default 100).
  *
  * @since 0.1.0
@@ -104,10 +108,11 @@ export interface DueQuery {
 }
 
 /**
- * One page of timers, earliest first. `failures` are what was recorded of the timers of this page that failed before; `next` is the `after`
- * of the next page, none at the end.
+ * One page of due timers, earliest first.
  *
- * `corrupt` reports rows that are no timers, due or not, under `work`: at most `limit` of them, and on the first page only.
+ * - `corrupt`: rows that are no timers, due or not, with `work`: at most `limit` of them, and on the first page only.
+ * - `failures`: what is recorded of timers of this page that failed before.
+ * - `next`: the `after` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -120,8 +125,8 @@ export interface DueTimers {
 }
 
 /**
- * Which dead letters: those of a kind, those of an execution (see `DeadLetter.executionId`), those behind the id `after`, at most `limit` of
- * them (1 to 1,000, by default 100). Without a filter, all.
+ * Which dead letters: those of a kind, those of an execution (see `DeadLetter.executionId`), those with an id above `after`, at most
+ * `limit` of them (1 to 1,000, by default 100). Without a filter, all.
  *
  * @since 0.1.0
  * @category models
@@ -134,8 +139,10 @@ export interface DeadLetterQuery {
 }
 
 /**
- * One page of the dead letters, by id. `corrupt` reports those that do not decode as dead letters, under their id as `key`; `next` is the
- * `after` of the next page, none at the end.
+ * One page of the dead letters, by id.
+ *
+ * - `corrupt`: rows that do not decode as dead letters, with their id as `key`.
+ * - `next`: the `after` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -147,12 +154,12 @@ export interface DeadLetterPage {
 }
 
 /**
- * How much work of one kind there is.
+ * How much work of one kind the store holds.
  *
  * - `count`: how many rows wait.
- * - `failing`: how many of them failed before and are to be tried again.
- * - `oldest`: since when the first of them waits, in seconds since the epoch; for a timer that is the time it is armed for. None where nothing
- *   waits or the row does not say.
+ * - `failing`: how many of them failed before and are tried again later.
+ * - `oldest`: from when on the first of them waits, in seconds since the epoch; of timers, the earliest time for which one is armed. None
+ *   where nothing waits, or the row does not say.
  *
  * @since 0.1.0
  * @category models
@@ -164,8 +171,14 @@ export interface Backlog {
 }
 
 /**
- * How much work there is. `due` counts the timers whose time has come, `corrupt` the delayed events that have no time and so are never due;
- * `oldest` of the delayed events is when the first of them is due, that of the dead letters when the first was given up.
+ * How much work the store holds.
+ *
+ * - `outbox`, `spawns`, `timers`: see {@link Backlog}; `timers.due` counts the timers whose time has come.
+ * - `delayed`: events that wait until they are due. `oldest` is when the first of them is due; `corrupt` counts those without a time, which
+ *   are never due.
+ * - `deadLetters`: work that was given up; `oldest` is when the first was.
+ *
+ * Times are in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -179,7 +192,7 @@ export interface Stats {
 }
 
 /**
- * Which page of a check of all rows: behind the one that gave the cursor, at most `limit` rows, 1 to 1,000, by default 100.
+ * Which page of the stored rows to check: the one behind `cursor`, at most `limit` rows (1 to 1,000, by default 100).
  *
  * @since 0.1.0
  * @category models
@@ -190,8 +203,11 @@ export interface VerifyQuery {
 }
 
 /**
- * A page of a check of all rows: how many were read, and which of them are corrupt. `nextCursor` is the `cursor` of the next page, none at the
- * end.
+ * One page of the check of all rows.
+ *
+ * - `rows`: how many rows were read.
+ * - `corrupt`: those that do not decode.
+ * - `nextCursor`: the `cursor` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -203,7 +219,7 @@ export interface VerifyPage {
 }
 
 /**
- * A trace, oldest step first. `corrupt` reports the steps that do not decode, under their index as `key`.
+ * The trace of an execution, oldest step first. `corrupt` has the steps that do not decode, with their index as `key`.
  *
  * @since 0.1.0
  * @category models
@@ -214,7 +230,7 @@ export interface Trace {
 }
 
 /**
- * What became of one page of the dedupe ledger: how many events were removed. `next` is the `after` of the next page, none at the end.
+ * How many events one page of pruning removed from the dedupe ledger. `next` is the `after` of the next page, none at the end.
  *
  * @since 0.1.0
  * @category models
@@ -225,9 +241,13 @@ export interface Pruned {
 }
 
 /**
- * What a write of this process left to do: the commit, where it was one, and how much of each kind of work it added. `nextTimer` is the
- * earliest time that it armed a timer for, `nextDelayed` the earliest at which an event that it emitted is due; these are not among `emits`.
- * Both are in seconds since the epoch. `purged` is the id of an execution that it removed.
+ * What a write of this process left to do. Workers that listen look at once for the work that it added.
+ *
+ * - `committed`: the commit, where the write was one; `origin`: what caused it.
+ * - `emits`, `spawns`: how many events and children it added, without delayed events.
+ * - `nextTimer`: the earliest time for which it armed a timer; `nextDelayed`: the earliest time at which an event that it emitted is due.
+ *   Both are in seconds since the epoch.
+ * - `purged`: the id of the execution that it removed.
  *
  * @since 0.1.0
  * @category models
@@ -243,47 +263,47 @@ export interface Notice {
 }
 
 /**
- * The events that are emitted for later: they wait apart from the outbox until they are due.
+ * The events that were emitted with a delay. They wait apart from the outbox until they are due.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Delayed {
   /**
-   * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by default
-   * 100); gives how many.
+   * Puts the events with `dueAt <= now` into the outbox, in the order in which they are due, at most `limit` of them (1 to 1,000, by
+   * default 100); gives how many.
    */
   readonly release: (now: Time.Input, limit?: number) => Effect.Effect<number, StoreError>
 
-  /** When the next event with `dueAt` is due, or was, in seconds since the epoch. */
+  /** When the first delayed event is due, in seconds since the epoch; a time in the past where it waits to be released. */
   readonly next: Effect.Effect<Option.Option<number>, StoreError>
 }
 
 /**
- * What is known of the children to create.
+ * Questions about the children that are still to be created.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Spawns {
-  /** Whether there is any intent of this execution to create a child. */
+  /** Whether any child of this execution is still to be created. */
   readonly isParent: (parentId: string) => Effect.Effect<boolean, StoreError>
 
-  /** Whether there is an intent to create this child. */
+  /** Whether this child is still to be created. */
   readonly isPending: (childId: string) => Effect.Effect<boolean, StoreError>
 
-  /** Removes all intents of this execution to create children. */
+  /** Removes all spawns of this execution: their children are not created. */
   readonly drop: (parentId: string) => Effect.Effect<void, StoreError>
 }
 
 /**
- * What is known of the armed timers.
+ * Questions about the armed timers.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Timers {
-  /** The timer that is due next, or the one most overdue. */
+  /** The timer with the earliest time, in the past or in the future. */
   readonly next: Effect.Effect<Option.Option<Timer>, StoreError>
 
   /** Whether the timer is still armed for exactly this `fireAt`. */
@@ -291,22 +311,22 @@ export interface Timers {
 }
 
 /**
- * The work that failed, and the work that was given up: see `DeadLetter`. What is redriven here is one piece of work; `Control` redrives an
- * execution.
+ * Work that failed, and work that was given up: see `DeadLetter`. `redrive` here puts one piece of work back; `Control.redrive` is for a
+ * failed execution.
  *
  * @since 0.1.0
  * @category models
  */
 export interface DeadLetters {
   /**
-   * Remembers that work failed, from now on until its row is removed or, for a timer, armed again. Where the row is gone, and where more
-   * attempts are recorded already, nothing changes. Of a long `error` the beginning is kept.
+   * Records that work failed. The record is kept until the row of the work is removed or, for a timer, armed again. Nothing changes where
+   * the row is gone, or where more attempts are recorded already. Only the beginning of a long `error` is kept.
    */
   readonly recordFailure: (failure: Omit<Failure, "failedAt">) => Effect.Effect<void, StoreError>
 
   /**
-   * Gives work up: moves its row to the dead letters, also one that does not decode. False where the row is gone, or the timer armed anew.
-   * Of a long `error` the beginning is kept.
+   * Gives work up: moves its row to the dead letters, whether it decodes or not. False where the row is gone, or the timer is armed for
+   * another time. Only the beginning of a long `error` is kept.
    */
   readonly bury: (work: WorkItem, why: Burial) => Effect.Effect<boolean, StoreError>
 
@@ -314,8 +334,8 @@ export interface DeadLetters {
   readonly list: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
 
   /**
-   * Puts a dead letter back where it came from, to be tried afresh: an event or a spawn at the end, under a new seq; a timer at its time.
-   * False where there is no such dead letter, and for a timer whose path was armed for another time meanwhile: the dead letter is left then.
+   * Puts a dead letter back to work, with no failed attempts: an event or a spawn at the end of its table, under a new seq; a timer at its
+   * time. False where there is no such dead letter, and where the path of the timer is armed for another time: then the dead letter stays.
    */
   readonly redrive: (id: number) => Effect.Effect<boolean, StoreError>
 
@@ -324,50 +344,73 @@ export interface DeadLetters {
 }
 
 /**
- * The upkeep of the dedupe ledger, which says what events each execution has consumed. `isProcessed` asks it.
+ * The upkeep of the dedupe ledger, which holds the ids of the events that each execution has consumed. `isProcessed` reads it, `Retention`
+ * prunes it.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Ledger {
   /**
-   * Marks the youngest event of the dedupe ledger with the present time: it, and all before it, are at least that old from now on. See
-   * {@link ExecutionStore.ledger.prune}.
+   * Marks the youngest event of the ledger with the present time, so that {@link Ledger.prune} knows later that this event and all before
+   * it were there by then.
    */
   readonly mark: Effect.Effect<void, StoreError>
 
   /**
-   * One page of removing old events from the dedupe ledger: of those that were older than an event which was marked at the time `before` or
-   * earlier. Those of an execution to which an event is pending, delayed ones among them, or of which there is a
-   * dead letter, are kept.
+   * Removes one page of old events from the ledger: those that were there when an event was marked at the time `before` or earlier. Events
+   * of an execution are kept while an event to it is pending, delayed ones included, or it has a dead letter.
    */
   readonly prune: (before: Time.Input, query?: PendingQuery) => Effect.Effect<Pruned, StoreError>
 }
 
 /**
- * Who shares the work of a store: see `Lease`.
+ * The members and leases of the processes that share the work of a store: see `Lease`.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Leases {
-  /** The members and the leases of a pool; those that nobody ever joined have none. */
+  /** The members and the leases of a pool. A pool without any is empty, and no error. */
   readonly load: (pool: string) => Effect.Effect<Pool, StoreError>
 
-  /** Renews a member of a pool, gives leases back and takes some that are free, in one transaction; {@link Leases.load} shows what came of it. */
+  /**
+   * Renews a member of a pool, gives leases back and takes leases that are free, in one transaction. {@link Leases.load} shows which leases
+   * it got.
+   */
   readonly renew: (renewal: Renewal) => Effect.Effect<void, StoreError>
 
-  /** Ends a membership: gives back all that the member holds. One that is none is no error. */
+  /** Ends a membership and gives back all leases of the member. Without such a member nothing happens. */
   readonly leave: (pool: string, holder: string) => Effect.Effect<void, StoreError>
 }
 
 /**
  * The store of executions.
  *
- * Ids (of executions, definitions and events) are not empty, well-formed Unicode and at most `maxIdBytes` long in UTF-8; those of events may
- * be twice as long and 64 bytes more, because some are made of an execution's id and a timer's path. What a store cannot keep exactly it
- * refuses with `StoreRejected` before anything is written, the same on every backend. Times are seconds since the
+ * Ids of executions, definitions and events are well-formed Unicode, not empty, and at most `maxIdBytes` long in UTF-8. Ids of events may
+ * be twice as long and 64 bytes more, because some are made of the id of an execution and the path of a timer. What a store cannot keep
+ * exactly it refuses with `StoreRejected` before anything is written, in the same way on every backend. Times are in seconds since the
  * epoch.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect, Option } from "effect"
+ * import { Execution, ExecutionStore, MemoryStore } from "holdfast"
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   const created = yield* store.save(Execution.make({ id: "order-17", definitionId: "order" })) // version 1
+ *   yield* store.save({ ...created, status: "RUNNING" }) // version 2
+ *
+ *   // Version 1 is not the stored one any more: nothing is written.
+ *   const found = yield* store.save({ ...created, status: "DONE" }).pipe(
+ *     Effect.as(Option.none<number>()),
+ *     Effect.catchTag("StoreConflict", (conflict) => Effect.succeed(conflict.found))
+ *   )
+ *   assert.deepStrictEqual(found, Option.some(2))
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -376,20 +419,20 @@ export interface ExecutionStore {
   /** The execution as it is stored now. */
   readonly load: (id: string) => Effect.Effect<Option.Option<Execution>, StoreError>
 
-  /** The execution, and whether it has consumed the event already, in one round trip. */
+  /** The execution, and whether it has consumed the event already, in one round trip to the database. */
   readonly loadForEvent: (
     id: string,
     eventId: string
   ) => Effect.Effect<{ readonly execution: Option.Option<Execution>; readonly processed: boolean }, StoreError>
 
   /**
-   * Advances an execution from its version to the next and writes what the step caused, all or nothing. Version 0 inserts, and only
-   * where the id is free; version n updates where the stored row is at n, and never inserts. Fails with `StoreConflict`, having written
-   * nothing, where the stored version is another.
+   * Advances an execution from its version to the next and writes what the step caused, all or nothing. Version 0 inserts, where no
+   * execution of this id is stored; version n updates, where the stored row is at version n. Otherwise it fails with `StoreConflict` and
+   * writes nothing.
    */
   readonly commit: (execution: Execution, commit?: Commit) => Effect.Effect<Committed, StoreConflict | StoreError>
 
-  /** {@link commit} of the execution alone. */
+  /** Commits the execution and nothing beside it. Gives it at its new version. */
   readonly save: (execution: Execution) => Effect.Effect<Execution, StoreConflict | StoreError>
 
   /** Whether the execution has consumed the event. */
@@ -399,8 +442,8 @@ export interface ExecutionStore {
   readonly listExecutions: (query?: ListQuery) => Effect.Effect<ExecutionPage, StoreError>
 
   /**
-   * Puts events into the outbox outside of any commit; gives their seqs, in order. Those with `dueAt` have none yet. Fails with `StoreRejected`
-   * where an id is one of those that engines make (`Event.isReservedId`), unless the options say otherwise.
+   * Puts events into the outbox, without a commit; gives their seqs, in order. Those with `dueAt` have none yet. Fails with `StoreRejected`
+   * where an id is one that only engines make (`Event.isReservedId`), unless the options accept it.
    */
   readonly enqueue: (
     emits: ReadonlyArray<Emit>,
@@ -410,13 +453,13 @@ export interface ExecutionStore {
   /** One page of the events to deliver, by seq. */
   readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
 
-  /** Removes a delivered event; one that is gone already is no error. */
+  /** Removes an event from the outbox. That it is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
 
   /** One page of the children to create, by seq. */
   readonly pendingSpawns: (query?: PendingQuery) => Effect.Effect<Pending<SpawnEntry>, StoreError>
 
-  /** Removes the intent to create a child; one that is gone already is no error. */
+  /** Removes a spawn. That it is gone already is no error. */
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
 
   /** One page of the timers with `fireAt <= now`, earliest first. */
@@ -425,34 +468,35 @@ export interface ExecutionStore {
   /** Removes the timer where it is still armed for exactly this `fireAt`; false where it is not. */
   readonly deleteTimer: (timer: Timer) => Effect.Effect<boolean, StoreError>
 
-  /** How much work there is, counted. */
+  /** How much work the store holds. It counts rows, so it costs more as there are more. */
   readonly stats: Effect.Effect<Stats, StoreError>
 
   /**
-   * Reads a page of all that is stored, table by table, and reports every row that does not decode, also those that no other operation would
-   * meet: what another program, or a damaged file, left in a column. It changes nothing, and may run beside all others.
+   * Reads a page of all stored rows, table by table, and reports every row that does not decode, also rows that no other operation reads.
+   * It changes nothing, and may run beside all other operations.
    */
   readonly verify: (query?: VerifyQuery) => Effect.Effect<VerifyPage, StoreError>
 
-  /** Appends a step to the trace of an execution, which need not exist, outside of any commit. */
+  /** Appends a step to the trace of an execution, without a commit. The execution need not exist. */
   readonly appendTrace: (executionId: string, step: TraceStep) => Effect.Effect<void, StoreError>
 
   /** The trace of an execution, oldest step first. */
   readonly readTrace: (executionId: string) => Effect.Effect<Trace, StoreError>
 
   /**
-   * Removes an execution that is at the expected version, with its ledger, trace and timers, the events addressed to it, due or not, the spawns it
-   * issued and its dead letters. False, and nothing touched, where it is at another version; false where there is none, but what it left behind is swept.
+   * Removes an execution that is at the expected version, with everything that the store keeps of it: its ledger, trace, timers, spawns and
+   * dead letters, and the events to it, due or not. False, and nothing changed, where it is at another version. False also where there is
+   * no such execution; what is left of it is removed all the same.
    */
   readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
 
   /** The ids that begin with exactly this text, in the order of their UTF-8 bytes. */
   readonly idsWithPrefix: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
 
-  /** Stores a version of a definition unless that version is stored already; gives what is stored. */
+  /** Stores a version of a definition, unless that version is stored already. Gives the stored one. */
   readonly publishDefinition: (definition: PublishedDefinition) => Effect.Effect<PublishedDefinition, StoreError>
 
-  /** A version of a definition, or its highest. */
+  /** A version of a published definition, by default the highest; none where it is not stored. */
   readonly loadDefinition: (
     definitionId: string,
     version?: number
@@ -461,10 +505,10 @@ export interface ExecutionStore {
   /** The events that wait until they are due. */
   readonly delayed: Delayed
 
-  /** What is known of the children to create. */
+  /** Questions about the children that are still to be created. */
   readonly spawns: Spawns
 
-  /** What is known of the armed timers. */
+  /** Questions about the armed timers. */
   readonly timers: Timers
 
   /** The work that failed, and the work that was given up. */
@@ -473,12 +517,12 @@ export interface ExecutionStore {
   /** The upkeep of the dedupe ledger. */
   readonly ledger: Ledger
 
-  /** Who shares the work. */
+  /** The members and leases of the processes that share the work. */
   readonly leases: Leases
 
   /**
-   * Tells the listener of each write that succeeded through this store, until the scope closes: what wakes the workers of this process
-   * at once. Writes of other processes are not told. The listener must be quick and must not throw. With an `executionId` it is told of the
+   * Calls the listener after each write that succeeded through this store, until the scope closes. It wakes the workers of this process.
+   * Writes of other processes are not told. The listener must be quick and must not throw. With an `executionId` it is called for the
    * commits and the purge of this execution alone.
    */
   readonly listen: (
@@ -487,13 +531,15 @@ export interface ExecutionStore {
   ) => Effect.Effect<void, never, Scope.Scope>
 
   /**
-   * Whether nobody but this store can write what is in it, as in a database in memory: then {@link listen} tells of every write, and nobody
-   * needs to look for those of others.
+   * Whether only this store can write to its data, as in a database in memory. Then {@link listen} tells of every write, and workers do not
+   * poll for writes of other processes.
    */
   readonly exclusive: boolean
 }
 
 /**
+ * The service of the store. The layers of `MemoryStore`, `SqliteStore`, `SqlStore`, `LibsqlStore` and `RqliteStore` provide it.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -501,18 +547,18 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
   Context.GenericTag<ExecutionStore>("holdfast/ExecutionStore")
 
 /**
- * What is the same for every backend: how large what it is given may be, in bytes of UTF-8 of the stored text. What is larger is refused with
- * `StoreRejected`, before anything is written, and the error names the limit. Each is a whole number of 1 or more.
+ * The options that every backend has: limits of what it accepts, in bytes of UTF-8 of the stored text. What is larger is refused with
+ * `StoreRejected` before anything is written, and the error names the limit. Each is a whole number of 1 or more.
  *
- * - `maxIdBytes`: how long an id may be, by default 1,024. Ids of events may be twice as long and 64 bytes more.
+ * - `maxIdBytes`: an id, by default 1,024. Ids of events may be twice as long and 64 bytes more.
  * - `maxEventBytes`: an event, by default 1 MiB.
  * - `maxContextBytes`: the context of an execution, or of a child to create, by default 4 MiB. It is read and written again at each step.
  * - `maxResultBytes`: what a child tells its parent at its end (a `Finished` event), by default 1 MiB. It stays in the parent's row.
  * - `maxCommitBytes`: all that a commit writes, the execution's row included, and what any other call writes; by default 8 MiB.
- * - `maxCommitItems`: how many events, children and timer operations a commit may have, of each kind, and how many events `enqueue` takes; by
- *   default 10,000.
+ * - `maxCommitItems`: how many events, children and timer operations a commit may have, of each kind, and how many events `enqueue` takes;
+ *   by default 10,000.
  *
- * While a text is made, read or bound, nothing else runs in the process. A database may have lower limits of its own.
+ * While a text is encoded, decoded or bound, nothing else runs in the process. A database may have lower limits of its own.
  *
  * @since 0.1.0
  * @category models
@@ -527,7 +573,7 @@ export interface Options {
 }
 
 /**
- * A store on a backend: checks and encodes what goes in, stamps times from `Clock` and tokens from `Ids`, decodes what comes out.
+ * A store on a backend. It checks and encodes what goes in, stamps times from `Clock` and tokens from `Ids`, and decodes what comes out.
  *
  * @since 0.1.0
  * @category constructors
@@ -535,10 +581,8 @@ export interface Options {
 export const make: (encoded: Encoded, options?: Options) => ExecutionStore = internal.make
 
 /**
- * All executions that a query selects, page after page, each page read when it is needed. A row that does not decode is passed over with
- * a warning in the log; {@link ExecutionStore.listExecutions} reports it as a value.
- *
- * `limit` is the size of a page.
+ * All executions that a query selects, page after page, each read when it is needed. `limit` is the size of a page. A row that does not
+ * decode is left out with a warning in the log; {@link ExecutionStore.listExecutions} gives it as a value.
  *
  * @since 0.1.0
  * @category accessors
@@ -555,14 +599,18 @@ export const streamExecutions = (query: ListQuery = {}): Stream.Stream<Execution
   )
 
 /**
- * Every row of a store that does not decode, read page after page by {@link ExecutionStore.verify}. `limit` is the size of a page.
+ * All stored rows that do not decode, page after page of {@link ExecutionStore.verify}. `limit` is the size of a page.
  *
  * @example
- * import * as Effect from "effect/Effect"
- * import * as Stream from "effect/Stream"
- * import { streamCorrupt } from "holdfast/ExecutionStore"
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { ExecutionStore, MemoryStore } from "holdfast"
  *
- * const corrupt = Stream.runCollect(streamCorrupt())
+ * const program = ExecutionStore.streamCorrupt().pipe(
+ *   Stream.runForEach((row) => Effect.logWarning(row.message)),
+ *   Effect.provide(MemoryStore.layer)
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category accessors

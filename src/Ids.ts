@@ -1,5 +1,5 @@
 /**
- * Where new ids come from: the token of each commit attempt, the ids of events and executions that nobody named.
+ * The source of new ids: of the token of each commit, and of events and executions that are given none.
  *
  * @since 0.1.0
  */
@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
 /**
- * Makes ids. Each must be unique among all processes that share a store: correctness depends on it. The default is a random UUID, as
- * 32 hexadecimal digits; a test can put a deterministic one in its place.
+ * Makes ids. Each must be unique among all processes that share a store: correctness depends on it. The default is a random UUID as 32
+ * hexadecimal digits; a test can use {@link layerSequential}.
  *
  * @since 0.1.0
  * @category tags
@@ -30,6 +30,18 @@ export const next: Effect.Effect<string> = Effect.flatMap(Ids, (ids) => ids.next
 
 /**
  * Ids that count up: `<prefix>1`, `<prefix>2`, ... For tests with a single process.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect } from "effect"
+ * import { Ids } from "holdfast"
+ *
+ * const program = Effect.gen(function* () {
+ *   assert.strictEqual(yield* Ids.next, "order-1")
+ *   assert.strictEqual(yield* Ids.next, "order-2")
+ * }).pipe(Effect.provide(Ids.layerSequential("order-")))
+ * ```
  *
  * @since 0.1.0
  * @category layers

@@ -6,14 +6,14 @@
 import * as Schema from "effect/Schema"
 
 /**
- * A JSON object. Its values are what JSON can carry: null, booleans, finite numbers, a `bigint` of at most 4,300 digits, well-formed strings,
- * arrays without keys beside their elements, and plain objects. The stored row that it is a part of nests at most 190 levels, 200 for
- * an execution and a step of its trace, the row itself and the object included. A store refuses anything else and names its path; a key whose value is `undefined` counts as absent.
+ * A JSON object. Its values are null, booleans, finite numbers, a `bigint` of at most 4,300 digits, well-formed strings, arrays without
+ * other keys, and plain objects. A key whose value is `undefined` counts as absent. A store refuses anything else and names its path. The
+ * stored row nests at most 190 levels, 200 for an execution and a step of its trace, the row itself and the object included.
  *
  * A number comes back as the same double, whatever its size: beyond 2^53 it is stored with a fraction or an exponent (`2 ** 60` as
- * `1.152921504606847e+18`), by which all readers tell it from an integer. A `bigint` from 2^53 on comes back as the same `bigint`; one below
- * comes back as a number, so a typed context should keep a `bigint` of any size as text (`Schema.BigInt`). A float without a fraction that
- * another program wrote (`1.0`) is read and written as `1`.
+ * `1.152921504606847e+18`), which distinguishes it from an integer for every reader. A `bigint` of 2^53 or more comes back as the same
+ * `bigint`, a smaller one as a number. So a typed context should keep a `bigint` of any size as text (`Schema.BigInt`). A float without a
+ * fraction that another program wrote (`1.0`) is read and written as `1`.
  *
  * @since 0.1.0
  * @category models
@@ -23,6 +23,8 @@ export interface JsonObject {
 }
 
 /**
+ * The schema of a JSON object. It checks that the value is an object; the store checks what is in it.
+ *
  * @since 0.1.0
  * @category schemas
  */

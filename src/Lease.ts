@@ -1,12 +1,12 @@
 /**
  * Leases: which process works on what, kept in the store.
  *
- * A *pool* has members, which are processes, and leases, which are names that a member holds. A member renews itself by a beat that
- * changes each time. No clock of another machine is ever read: whoever sees that a member's beat has not changed for the member's `ttl`, by
- * its own clock, may evict it, and the leases of one that is evicted are free.
+ * A *pool* has members, which are processes, and leases, which are names that a member holds. A member renews itself with a *beat*, a text
+ * that is another each time. No process reads the clock of another: a member that sees, by its own clock, that the beat of another has not
+ * changed for that one's `ttl` may evict it, and then its leases are free.
  *
- * A lease may be lost while work is done under it, and whoever lost it learns of that later than the next holder does its work. Therefore each
- * write that settles a piece of work carries the number of its lease, and is refused where that is not the lease's any more: see {@link fencedBy}.
+ * A process can lose a lease while it works under it, and learn of that only after the next holder has begun. So each write that settles a
+ * piece of work carries the number of its lease, and is refused where the lease has another number by then: see {@link fencedBy}.
  *
  * @since 0.1.0
  */
@@ -16,9 +16,12 @@ import * as Schema from "effect/Schema"
 import * as internal from "./internal/util/fence.js"
 
 /**
- * A process that may hold leases of a pool. `beat` is another with each renewal; `ttl` is for how many seconds it holds its leases
- * without one. `renewedAt` is when it last renewed itself, in seconds since the epoch by its own clock, which is for people: clocks of
- * machines differ.
+ * A process that may hold leases of a pool.
+ *
+ * - `beat`: a text that changes with each renewal.
+ * - `ttl`: for how many seconds it keeps its leases without a renewal.
+ * - `renewedAt`: when it renewed itself last, in seconds since the epoch by its own clock. It is for people, because the clocks of machines
+ *   differ.
  *
  * @since 0.1.0
  * @category models
@@ -26,6 +29,8 @@ import * as internal from "./internal/util/fence.js"
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 
 /**
+ * The schema of a member.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -37,8 +42,8 @@ export const Member = Schema.Struct({
 }).annotations({ identifier: "Member" })
 
 /**
- * A lease and the member that holds it, or null. `fence` grows by one each time that it is taken: of two that believe they hold it, the
- * one with the greater number does. A lease whose holder is no member of the pool is free.
+ * A lease and the member that holds it, or null. `fence` grows by one each time that the lease is taken: of two processes that believe to
+ * hold it, the one with the greater number does. A lease whose holder is no member of the pool is free.
  *
  * @since 0.1.0
  * @category models
@@ -46,6 +51,8 @@ export const Member = Schema.Struct({
 export interface Lease extends Schema.Schema.Type<typeof Lease> {}
 
 /**
+ * The schema of a lease.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -67,11 +74,12 @@ export interface Pool {
 }
 
 /**
- * A renewal of a member, which makes it one where it is none, and what else it does, in this order and in one transaction.
+ * A renewal of a member, which joins the pool where it is no member yet, and what it does in the same transaction, in this order. `ttl` is
+ * in seconds.
  *
- * - `evict`: removes members, each only where its beat is still this one. Never the one that renews.
+ * - `evict`: removes members, each only where its beat is still this one. Never the member that renews.
  * - `release`: gives leases back, each only where this member holds it with this fence.
- * - `claim`: takes those of these leases that are free, and no other.
+ * - `claim`: takes those of these leases that are free.
  *
  * @since 0.1.0
  * @category models
@@ -86,7 +94,8 @@ export interface Renewal {
 }
 
 /**
- * What tells a lease that is still held from one that was lost: the lease, who took it, and the number that it had then.
+ * A lease as a process took it: its pool and name, who took it, and the number that it got. By the number the store knows whether the lease
+ * was lost since.
  *
  * @since 0.1.0
  * @category models
@@ -94,6 +103,8 @@ export interface Renewal {
 export interface FencingToken extends Schema.Schema.Type<typeof FencingToken> {}
 
 /**
+ * The schema of a fencing token.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -105,12 +116,13 @@ export const FencingToken = Schema.Struct({
 }).annotations({ identifier: "FencingToken" })
 
 /**
- * Runs what is done under a lease. Within it, whatever settles a piece of work is written only where the lease is still held, which the
+ * Runs an effect under a lease. Within it, each write that settles a piece of work is made only where the lease is still held, which the
  * database checks in the same transaction: a commit with its `ack`, `ackOutbox`, `ackSpawn`, `deleteTimer`, `deadLetters.recordFailure` and
- * `deadLetters.bury`. Where it is lost they fail with `StoreRejected` and the reason `"lease-lost"`, and nothing is written. Other writes are
- * not fenced. The workers do this by themselves.
+ * `deadLetters.bury`. Where the lease is lost they fail with `StoreRejected` and the reason `"lease-lost"`, and nothing is written. Other
+ * writes are not fenced. The workers do this by themselves.
  *
  * @example
+ * ```ts
  * import * as Effect from "effect/Effect"
  * import { ExecutionStore } from "holdfast/ExecutionStore"
  * import * as Lease from "holdfast/Lease"
@@ -119,6 +131,7 @@ export const FencingToken = Schema.Struct({
  *
  * const printed = (seq: number) =>
  *   Effect.flatMap(ExecutionStore, (store) => store.ackOutbox(seq)).pipe(Lease.fencedBy(token))
+ * ```
  *
  * @since 0.1.0
  * @category combinators

@@ -1,6 +1,6 @@
 /**
- * A `LibsqlStore` that gives the application an `SqlClient` of @effect/sql for its own tables in the same database. Needs @effect/sql-libsql and
- * its peers beside @libsql/client; all are optional peers.
+ * A `LibsqlStore` together with an `SqlClient` for the application's own tables in the same database. It needs `@effect/sql-libsql` and its
+ * peers beside `@libsql/client`; all of them are optional peers.
  *
  * @since 0.1.0
  */
@@ -17,9 +17,22 @@ import type { StoreError } from "./StoreError.js"
 /**
  * `LibsqlStore.layer`, and an `SqlClient` for the application's own tables in the same database.
  *
- * A transaction of this client is one of its own, of which a commit of the store is never a part. Within it, on a file or in memory, a commit
- * waits for the lock that the transaction holds, and fails after `busyTimeout`; a server takes the lock from the transaction after 5 seconds,
- * so that the commit succeeds and the transaction fails.
+ * Transactions of this client and commits of the store are separate. On a file or in memory, a commit waits for the lock that such a
+ * transaction holds, and fails after `busyTimeout`. A server takes the lock from the transaction after 5 seconds: then the commit succeeds
+ * and the transaction fails.
+ *
+ * @example
+ * ```ts
+ * import { SqlClient } from "@effect/sql"
+ * import { Effect } from "effect"
+ * import * as LibsqlSqlClient from "holdfast/LibsqlSqlClient"
+ *
+ * const program = Effect.gen(function* () {
+ *   const sql = yield* SqlClient.SqlClient
+ *   yield* sql`CREATE TABLE customers (id TEXT PRIMARY KEY, name TEXT NOT NULL)`
+ *   yield* sql`INSERT INTO customers ${sql.insert({ id: "c1", name: "Ada" })}`
+ * }).pipe(Effect.provide(LibsqlSqlClient.layer({ url: ":memory:" })))
+ * ```
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * A store on libSQL: where the database lives, in a file, in memory, on a server, or on a server with a copy in a local file, is a matter
- * of configuration. Needs @libsql/client, an optional peer. `LibsqlSqlClient` gives the application an `SqlClient` beside the store.
+ * A store on libSQL. The database is in a file, in memory, on a server, or on a server with a copy in a local file; the options say which.
+ * It needs `@libsql/client`, an optional peer. `LibsqlSqlClient` gives the application an `SqlClient` beside the store.
  *
  * @since 0.1.0
  */
@@ -21,21 +21,22 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * - `url`: where the database is: `file:` and a path, `:memory:`, or the `libsql:`, `https:` or `http:` URL of a server.
- * - `authToken`: the token for the server, which no error and no log shows, or what gives one: it is run at first, and again when the server
- *   refuses the token it gave.
- * - `syncUrl`: the URL of a server of whose database `url`, a file, is a copy. Writes, and the reads that decide them, go to the server.
- * - `syncInterval`: how often the copy is brought up to date, by default every minute; it also is after each write of this store.
- * - `readFrom`: with `"replica"`, the default where there is a copy, `listExecutions`, `readTrace` and `idsWithPrefix` read from it, and may
- *   miss what others wrote since the last sync; with `"primary"` they ask the server too.
- * - `durability`: of a file: with `"full"`, the default, a commit that was acknowledged survives a loss of power; with `"normal"` the last
- *   ones may be lost then. A server decides by itself: where it does not wait for its disk, `"full"` refuses it, also later on, `"normal"`
+ * - `authToken`: the token for the server, which no error and no log shows, or an effect that gives one: it is run at first, and again when
+ *   the server refuses the token it gave.
+ * - `syncUrl`: the URL of a server. The file at `url` is then a copy, or *replica*, of its database. Writes, and the reads that they depend
+ *   on, go to the server.
+ * - `syncInterval`: how often the replica is brought up to date, by default every minute; it is so after each write of this store, too.
+ * - `readFrom`: with `"replica"`, the default where there is one, `listExecutions`, `readTrace` and `idsWithPrefix` read from it, and may
+ *   miss what others wrote since the last sync; with `"primary"` they ask the server.
+ * - `durability`: of a file: with `"full"`, the default, an acknowledged commit survives a loss of power; with `"normal"` the last commits
+ *   may be lost then. A server decides by itself: where it does not wait for its disk, `"full"` refuses it, also later on, `"normal"`
  *   accepts it, and without either a warning is logged when the store opens.
- * - `busyTimeout`: for how long a database that is locked, or a server that is overloaded, starts again or, when a replica opens, compacts
- *   its log, is tried again, by default 5 seconds, before the operation fails with `StoreUnavailable`. The process goes on meanwhile.
+ * - `busyTimeout`: for how long an operation is tried again while the database is locked, the server is overloaded or starts, or compacts
+ *   its log as a replica opens; by default 5 seconds. Then it fails with `StoreUnavailable`. The process is not blocked meanwhile.
  * - `timeout`: how long one request to a server may take, by default 10 seconds.
  * - `concurrency`: how many requests to a server there are at the same time, by default 20.
  * - `groupCommit`: whether writes that wait at the same time share one transaction; by default true. Each still succeeds or fails by
- *   itself, and a lone one waits for nobody.
+ *   itself, and a single write does not wait for others.
  *
  * @since 0.1.0
  * @category models
@@ -54,13 +55,13 @@ export interface Options extends SqlDriver.Options {
 }
 
 /**
- * How old a replica is.
+ * How old the data of a replica is.
  *
- * - `lastSync`: when the last sync that succeeded began, in seconds since the epoch. What the server had acknowledged by then is in the
+ * - `lastSync`: when the last successful sync began, in seconds since the epoch. What the server had acknowledged by then is in the
  *   replica.
  * - `lag`: how long ago that was.
  * - `frame`: the number of the last frame of the server's log that is in the replica.
- * - `lastError`: why the last sync failed, if it did.
+ * - `lastError`: why the last sync failed; none where it succeeded.
  *
  * @since 0.1.0
  * @category models
@@ -73,10 +74,10 @@ export interface ReplicaStatus {
 }
 
 /**
- * The copy of a server's database in a local file.
+ * The replica of a store: the copy of a server's database in a local file.
  *
- * - `status`: none where the store has no such copy.
- * - `sync`: brings it up to date now; does nothing where there is none. The process stands still while the copy is written.
+ * - `status`: none where the store has no replica.
+ * - `sync`: brings it up to date now; without a replica, does nothing. The process is blocked while the copy is written.
  *
  * @since 0.1.0
  * @category models
@@ -87,13 +88,15 @@ export interface Replica {
 }
 
 /**
+ * The service of the replica.
+ *
  * @since 0.1.0
  * @category tags
  */
 export const Replica: Context.Tag<Replica, Replica> = Context.GenericTag<Replica>("holdfast/LibsqlStore/Replica")
 
 /**
- * A store, the state of its replica, and the client it is on.
+ * A store, its replica, and the client that both use.
  *
  * @since 0.1.0
  * @category models
@@ -116,12 +119,12 @@ const named =
 /**
  * A store on libSQL, closed with the scope.
  *
- * `client` is for the application's own statements. It is a file's or a memory database's own, where a lock is waited for as the store
- * does; or it is one to the server, also where there is a replica. It is closed with the store.
+ * `client` is for the application's own statements. For a file or a memory database it is a client of its own, which waits for locks as the
+ * store does; otherwise it is one to the server, also where there is a replica. It is closed with the store.
  *
- * Fails with `StoreRejected` where an option is wrong, the file cannot be opened for writing or is no database, the server does not accept
- * the token or has no such database, or the schema cannot be made; and with `StoreUnavailable` where the database stays locked or the server
- * does not answer.
+ * Fails with `StoreRejected` where an option is invalid, the file cannot be opened for writing or is no database, the server does not
+ * accept the token or has no such database, or the schema cannot be made; and with `StoreUnavailable` where the database stays locked or
+ * the server does not answer.
  *
  * @since 0.1.0
  * @category constructors
@@ -133,7 +136,24 @@ export const make = (options: Options): Effect.Effect<LibsqlStore, StoreError, S
   })
 
 /**
- * A store on libSQL, and the state of its replica.
+ * A store on libSQL, and its replica.
+ *
+ * @example
+ * ```ts
+ * import { Duration, Effect, Layer, Option, Redacted } from "effect"
+ * import * as LibsqlStore from "holdfast/LibsqlStore"
+ *
+ * // In a file, on a server, and on a server with a replica in a file.
+ * const File = LibsqlStore.layer({ url: "file:orders.db" })
+ * const Server = LibsqlStore.layer({ url: "libsql://orders.example.com", authToken: Redacted.make("token") })
+ * const Replicated = LibsqlStore.layer({ url: "file:copy.db", syncUrl: "https://orders.example.com", syncInterval: "10 seconds" })
+ *
+ * // For how many seconds the replica may lack what others wrote.
+ * const lag = Effect.gen(function* () {
+ *   const { status } = yield* LibsqlStore.Replica
+ *   return Option.map(Option.flatMap(yield* status, ({ lag }) => lag), Duration.toSeconds)
+ * }).pipe(Effect.provide(Replicated))
+ * ```
  *
  * @since 0.1.0
  * @category layers
@@ -146,7 +166,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionStore.ExecutionSto
   )
 
 /**
- * {@link layer}, its options read from the configuration.
+ * {@link layer}, with options from the configuration.
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * A store in the memory of the process: for tests, for examples, for data that may be lost. It is also the model that the other stores are
- * compared with.
+ * A store in the memory of the process, for tests, examples, and data that may be lost. It is also the model that tests compare the other
+ * stores with.
  *
  * @since 0.1.0
  */
@@ -28,10 +28,10 @@ export interface Options extends ExecutionStore.Options {
 }
 
 /**
- * A new, empty store. It keeps the stored texts that a database would keep, so what goes in comes out as it would there, and every
- * operation is atomic: it runs in one piece, which no other fiber can interrupt.
+ * A new, empty store. It keeps the texts that a database would keep, so values come back as they would from a database. Every operation is
+ * atomic: it runs without interruption.
  *
- * Fails with `StoreRejected` where `traceMax` is not a whole number of 0 or more, or a limit not one of 1 or more.
+ * Fails with `StoreRejected` where `traceMax` is no whole number of 0 or more, or a limit is no whole number of 1 or more.
  *
  * @since 0.1.0
  * @category constructors
@@ -49,7 +49,21 @@ const makeStore = (traceMax: number, options?: ExecutionStore.Options): Executio
   ExecutionStore.make(memoryEncoded.make(new Tables(), traceMax), options)
 
 /**
- * A new, empty store each time the layer is built.
+ * A new, empty store each time that the layer is built.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect } from "effect"
+ * import { Execution, ExecutionStore, MemoryStore } from "holdfast"
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   yield* store.save(Execution.make({ id: "order-17", definitionId: "order" }))
+ *   const { items } = yield* store.listExecutions({ definitionId: "order" })
+ *   assert.deepStrictEqual(items.map(({ id }) => id), ["order-17"])
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category layers
@@ -68,7 +82,7 @@ export const layerWith = (options: Options): Layer.Layer<ExecutionStore.Executio
   Layer.effect(ExecutionStore.ExecutionStore, make(options))
 
 /**
- * {@link layerWith}, its options read from the configuration.
+ * {@link layerWith}, with options from the configuration.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * What Holdfast counts and measures, as Effect's metrics: whoever exports these exports them.
+ * What Holdfast counts and measures, as Effect metrics. An application that exports Effect's metrics exports these with them.
  *
  * Tags take few values each: names of operations, workers and outcomes, and the ids of the definitions that a processor was given. Ids of
- * executions and events are in spans and logs. `Effect.tagMetrics` around a layer tells several stores of one process apart.
+ * executions and events are in spans and logs instead. `Effect.tagMetrics` around a layer tells the stores of one process apart.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,17 @@ const waits = MetricBoundaries.fromIterable([
 const sizes = MetricBoundaries.fromIterable([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
 
 /**
- * Commits, by `outcome`: `applied`, `conflict` (another came first), `lease-lost` (the work is another process's by now) or `failed`.
+ * Commits, by `outcome`: `applied`, `conflict` (another commit came first), `lease-lost` (the work belongs to another process
+ * by now) or `failed`.
+ *
+ * @example
+ * ```ts
+ * import { Effect, Metric } from "effect"
+ * import { Metrics } from "holdfast"
+ *
+ * // How many commits of this process met a conflict.
+ * const program = Effect.map(Metric.value(Metric.tagged(Metrics.commits, "outcome", "conflict")), ({ count }) => count)
+ * ```
  *
  * @since 0.1.0
  * @category store
@@ -54,7 +64,7 @@ export const emits = Metric.counter("holdfast_emits_total", {
 })
 
 /**
- * How long the operations of the store take, in seconds, by `operation`, whatever their outcome.
+ * How long the operations of the store take, in seconds, by `operation`, successful or not.
  *
  * @since 0.1.0
  * @category store
@@ -66,7 +76,7 @@ export const storeDuration = Metric.histogram(
 )
 
 /**
- * Failures of the store, by `operation` and `error`: `StoreUnavailable`, `StoreRejected`, `StoreCorrupt` or `Defect`. A lost commit is no
+ * Failures of the store, by `operation` and `error`: `StoreUnavailable`, `StoreRejected`, `StoreCorrupt` or `Defect`. A conflict is no
  * failure, and neither is a lost lease.
  *
  * @since 0.1.0
@@ -78,8 +88,8 @@ export const storeErrors = Metric.counter("holdfast_store_errors_total", {
 })
 
 /**
- * How many shared one transaction or one request, by `batch`: `writes` (commits and all else that writes, on SQL stores) or `reads` (on
- * rqlite).
+ * How many writes shared a transaction, or reads a request, by `batch`: `writes` (commits and every other write, on SQL stores) or `reads`
+ * (on rqlite).
  *
  * @since 0.1.0
  * @category store
@@ -104,7 +114,7 @@ export const events = Metric.counter("holdfast_events_total", {
 })
 
 /**
- * How long an event takes from its load to its commit, in seconds, with all attempts, by `definition`.
+ * How long an event takes from the load of its execution to the commit, in seconds, with all attempts, by `definition`.
  *
  * @since 0.1.0
  * @category processor
@@ -127,9 +137,9 @@ export const conflictRetries = Metric.counter("holdfast_conflict_retries_total",
 })
 
 /**
- * Attempts at work, by `worker` and `outcome`: `done`; it failed and is `retried`; it is `postponed`, because what it needs is not there;
- * it is `dropped` by policy; or it failed for good and is `dead`. `lease-lost` is what another process has the lease of by now. A worker is `OutboxRelay`,
- * `SpawnRelay` or `TimerSweeper`.
+ * Attempts at work, by `worker` and `outcome`: `done`; failed and `retried`; `postponed`, because something that it needs is not there yet;
+ * `dropped` by policy; failed for good and `dead`; or
+ * `lease-lost`, because another process has the lease by now. The worker is `OutboxRelay`, `SpawnRelay` or `TimerSweeper`.
  *
  * @since 0.1.0
  * @category workers
@@ -185,7 +195,7 @@ export const lastRun = Metric.gauge("holdfast_last_run_timestamp_seconds", {
 })
 
 /**
- * How much work the store holds, by `work` (`Outbox`, `Spawn` or `Timer`; of timers those that are due). Kept by `Telemetry`.
+ * How much work the store holds, by `work` (`Outbox`, `Spawn` or `Timer`; of timers only those that are due). `Telemetry` sets it.
  *
  * @since 0.1.0
  * @category backlog
@@ -195,7 +205,7 @@ export const backlog = Metric.gauge("holdfast_backlog", {
 })
 
 /**
- * How much of that work failed before, by `work`. Kept by `Telemetry`.
+ * How much of the work in the store has failed before, by `work`. `Telemetry` sets it.
  *
  * @since 0.1.0
  * @category backlog
@@ -205,7 +215,7 @@ export const failing = Metric.gauge("holdfast_failing", {
 })
 
 /**
- * How long the oldest work waits, in seconds, by `work` (`Outbox` or `Timer`); 0 where none waits. Kept by `Telemetry`.
+ * How long the oldest work has waited, in seconds, by `work` (`Outbox` or `Timer`); 0 where none waits. `Telemetry` sets it.
  *
  * @since 0.1.0
  * @category backlog
@@ -215,7 +225,7 @@ export const oldestAge = Metric.gauge("holdfast_oldest_age_seconds", {
 })
 
 /**
- * How many dead letters the store holds. Kept by `Telemetry`.
+ * How many dead letters the store holds. `Telemetry` sets it.
  *
  * @since 0.1.0
  * @category backlog
@@ -225,7 +235,7 @@ export const deadLettersHeld = Metric.gauge("holdfast_dead_letters", {
 })
 
 /**
- * How many definitions work of the store waits for that this process does not have.
+ * How many definitions work in the store waits for that this process does not have.
  *
  * @since 0.1.0
  * @category backlog
@@ -235,7 +245,7 @@ export const unknownDefinitions = Metric.gauge("holdfast_unknown_definitions", {
 })
 
 /**
- * For how long work has been seen to wait for a definition that this process does not have, at the most.
+ * For how many seconds work has waited for a definition that this process does not have, at the most.
  *
  * @since 0.1.0
  * @category backlog

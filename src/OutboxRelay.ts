@@ -1,5 +1,5 @@
 /**
- * Delivers the events of the outbox.
+ * The worker that delivers the events of the outbox.
  *
  * @since 0.1.0
  */
@@ -29,14 +29,10 @@ import {
 import type { StoreRejected } from "./StoreError.js"
 
 /**
- * How the outbox is delivered.
- *
- * - `deliver`: gets every entry at least once: again where a crash, or its own failure, came before the entry was removed. Receivers tell
- *   a repetition by the event's id or, where they are no executions, by the `idempotencyKey`. It may be anything: a processor, a queue, a
- *   webhook. What it fails with decides what comes next, see {@link OutboxRelay}.
- * - `unknownTarget`: what becomes of an event whose target does not exist: `"dead-letter"` (the default) makes it a dead letter at once,
- *   `"drop"` removes it, `"wait"` keeps it, and what comes after it for this target, until the target exists. Where a spawn of the target is
- *   pending, it waits whatever the policy.
+ * - `deliver`: delivers an entry, to a processor, a queue, a webhook or anything else. It gets every entry at least once: again after a
+ *   crash or a failure that came before the entry was removed. Receivers recognise a repetition by the event's id or, where they are no
+ *   executions, by the `idempotencyKey`. What it fails with decides what comes next, see {@link OutboxRelay}.
+ * - `unknownTarget`: what becomes of an event whose target does not exist: see {@link UnknownTarget}.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
@@ -50,20 +46,29 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 /**
  * What becomes of an event whose target does not exist.
  *
+ * - `"dead-letter"`, the default: it is a dead letter at once.
+ * - `"drop"`: it is removed.
+ * - `"wait"`: it is kept, and so are later events to this target, until the target exists.
+ *
+ * Where a spawn of the target is pending, the event waits whatever the policy.
+ *
  * @since 0.1.0
  * @category models
  */
 export type UnknownTarget = "drop" | "dead-letter" | "wait"
 
 /**
- * The outbox relay. Entries of one target are delivered in the order of their seq, targets side by side; entries without a target count
- * as those of one target.
+ * The outbox relay. Entries of one target are delivered in the order of their seq, different targets side by side. Entries without a target
+ * count as those of one target.
  *
- * A delivery that fails keeps its entry, which holds back its own target alone, and is tried again as `retry` says. The store remembers
- * attempts and error over restarts. After `maxAttempts` the entry is a dead letter: what comes after it goes on. It is one at once where the
- * delivery fails with `QueueWorker.Refused`, and where the row does not decode. `QueueWorker.TargetNotFound`, and a processor's `ExecutionNotFound` of
- * the entry's own target, go by `unknownTarget`. `QueueWorker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
- * count: the entry waits, and is tried at once when a commit of this process advances the target.
+ * A delivery that fails keeps its entry, and is tried again as `retry` says; later entries of the same target wait for it, others do not.
+ * The store remembers attempts and error over restarts. After `maxAttempts` the entry is a dead letter, and the next one is delivered. Some
+ * failures are treated in another way:
+ *
+ * - `QueueWorker.Refused`, and a row that does not decode: a dead letter at once.
+ * - `QueueWorker.TargetNotFound`, and a processor's `ExecutionNotFound` of the entry's target: as `unknownTarget` says.
+ * - `QueueWorker.Postponed`, a processor's `ExecutionSuspended`, and `StoreUnavailable`: the entry waits, and that counts as no attempt. It
+ *   is tried at once when a commit of this process advances the target.
  *
  * @since 0.1.0
  * @category models
@@ -71,6 +76,8 @@ export type UnknownTarget = "drop" | "dead-letter" | "wait"
 export interface OutboxRelay extends QueueWorker {}
 
 /**
+ * The service of the outbox relay.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -87,7 +94,7 @@ const decode = decoder(
 )
 
 /**
- * Starts a relay, which runs until the scope closes. The services that `deliver` needs are taken once, here.
+ * Starts a relay, which runs until the scope closes. The services that `deliver` needs are taken from the context here.
  *
  * Fails with `StoreRejected` where an option is not one.
  *
@@ -157,6 +164,20 @@ const label = ({ event, seq, targetId }: OutboxEntry): string =>
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { OutboxRelay, QueueWorker } from "holdfast"
+ *
+ * declare const publish: (key: string, body: unknown) => Effect.Effect<void, QueueWorker.Refused>
+ *
+ * // For an application that only passes its events on. `ExecutionRuntime.layer` starts a relay of its own.
+ * const Relay = OutboxRelay.layer({
+ *   concurrency: 4,
+ *   deliver: ({ event }, { idempotencyKey }) => Effect.as(publish(idempotencyKey, event), "Delivered" as const)
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category layers

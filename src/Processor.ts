@@ -1,5 +1,5 @@
 /**
- * One event through one execution: load, let the definition decide, commit.
+ * Takes one event through one execution: loads the execution, runs the transition of its definition, commits the step.
  *
  * @since 0.1.0
  */
@@ -34,8 +34,8 @@ import type { Step } from "./Step.js"
 import type { StoreConflict, StoreError, StoreRejected } from "./StoreError.js"
 
 /**
- * What an execution does at an event. It runs again from the start where another commit came first, and where a crash came before its
- * own: effects beyond the step must bear being repeated.
+ * What an execution does at an event. It runs again after a crash, and where another commit came first. So its effects beyond the step must
+ * bear being repeated.
  *
  * @since 0.1.0
  * @category models
@@ -46,7 +46,7 @@ export type Transition<E = never, R = never, Context = JsonObject> = (
 ) => Effect.Effect<Step<Context>, E, R>
 
 /**
- * Transitions by the id of the definition.
+ * Transitions by the id of their definition.
  *
  * @since 0.1.0
  * @category models
@@ -56,14 +56,14 @@ export interface Definitions<Context = JsonObject> {
 }
 
 /**
- * What the transitions of some definitions can fail with, and the services that they need.
+ * The types of a set of definitions: what their transitions can fail with, and the services that they need.
  *
  * @since 0.1.0
  * @category models
  */
 export declare namespace Definitions {
   /**
-   * Definitions on contexts of whatever type.
+   * Definitions on contexts of any type.
    *
    * @since 0.1.0
    * @category models
@@ -73,12 +73,16 @@ export declare namespace Definitions {
   }
 
   /**
+   * What the transitions can fail with.
+   *
    * @since 0.1.0
    * @category models
    */
   export type Error<D> = D extends Any ? Effect.Effect.Error<ReturnType<D[keyof D]>> : never
 
   /**
+   * The services that the transitions need.
+   *
    * @since 0.1.0
    * @category models
    */
@@ -86,8 +90,8 @@ export declare namespace Definitions {
 }
 
 /**
- * How a transition of own failures `E` can fail: with these, by dying, by returning a step of another execution or one that does not
- * encode, or with a context or an event that is not of its definition's type.
+ * How a transition with own failures `E` can fail: with these, with a defect or a time-out, with a step of another execution or one that
+ * does not encode, or because the context or the event does not decode by its definition.
  *
  * @since 0.1.0
  * @category models
@@ -114,8 +118,8 @@ export type TransitionFailure<E> =
 export type FailureAction = "retry" | "fail" | Step
 
 /**
- * A policy for failing transitions: a verdict for all, or one for each failure. The execution is as it is stored. A policy that dies
- * itself is a `TransitionDied`, to be tried again.
+ * The policy for failed transitions: one action for all failures, or a function that gives one for each. The function gets the execution as
+ * it is stored. Where it dies itself, that is a `TransitionDied`, which is tried again.
  *
  * @since 0.1.0
  * @category models
@@ -130,15 +134,14 @@ export type OnFailure<E = never, R = never> =
     ) => FailureAction | Effect.Effect<FailureAction, never, R>)
 
 /**
- * A definition on contexts of a type.
+ * A transition on contexts of a type.
  *
- * - `context`: what the stored context decodes to. What it encodes to must be a JSON object.
- * - `transition`: gets the decoded context and returns one to be encoded.
- * - `onExcessProperty`: what becomes of stored keys that the schema does not have. `"preserve"` (the default) hands them to the
- *   transition with the others: they stay where it copies the context (`{ ...context, paid: true }`). `"ignore"` drops them with the
- *   next step; `"error"` refuses the context.
- * - `onFailure`: what becomes of an execution whose transition fails, or whose context does not decode or encode; by default what the
- *   processor's policy says.
+ * - `context`: the schema by which the stored context is decoded and encoded. It must encode to a JSON object.
+ * - `transition`: gets the decoded context, and returns one to encode.
+ * - `onExcessProperty`: what becomes of stored keys that the schema does not have. `"preserve"` (the default) hands them to the transition
+ *   with the others: they stay where it copies the context (`{ ...context, paid: true }`). `"ignore"` drops them with the next step;
+ *   `"error"` refuses the context.
+ * - `onFailure`: the policy for this definition, also where the context does not decode or encode; by default that of the processor.
  *
  * @since 0.1.0
  * @category models
@@ -151,7 +154,7 @@ export interface TypedTransition<A, I extends object, RS = never, E = never, R =
 }
 
 /**
- * A definition with a policy of its own, on contexts as they are stored.
+ * A transition on contexts as they are stored, with a policy of its own.
  *
  * @since 0.1.0
  * @category models
@@ -163,8 +166,8 @@ export interface PlainTransition<E = never, R = never, RP = never> {
 }
 
 /**
- * The transition of a definition on contexts of a type: it fails with `ContextInvalid` where the stored context does not decode, or the new
- * one does not encode. Without `context` the transition gets it as it is stored.
+ * The transition of a definition, with its own context type or its own policy. With `context` it fails with `ContextInvalid` where the
+ * stored context does not decode, or the new one does not encode. Without `context` it gets the context as it is stored.
  *
  * @since 0.1.0
  * @category constructors
@@ -179,9 +182,13 @@ export const transition: {
 } = typedContext.transition
 
 /**
- * What became of an event: the execution advanced by a commit, or there was nothing to do, because the event is `processed` already, the
- * execution is `finished`, the timer that the event came from was `cancelled`, or armed anew, before it got here, or the execution is
- * `cancelling` and takes nothing but its `Cancel` event. A step of that event which leaves it `CANCELLING` makes it `CANCELLED`.
+ * What became of an event. `Advanced`: a commit advanced the execution. `Skipped`: there was nothing to do, because
+ *
+ * - `processed`: the execution has consumed this event before,
+ * - `finished`: the execution has ended,
+ * - `cancelled`: the timer that the event came from was cancelled or armed for another time meanwhile, or
+ * - `cancelling`: the execution takes nothing but its `Cancel` event. A step at that event which leaves it `CANCELLING` makes it
+ *   `CANCELLED`.
  *
  * @since 0.1.0
  * @category models
@@ -191,7 +198,7 @@ export type Processed =
   | { readonly _tag: "Skipped"; readonly reason: "processed" | "finished" | "cancelled" | "cancelling" }
 
 /**
- * What processing can fail with, beside the failures of the transitions themselves.
+ * What processing an event can fail with, beside the own failures of transitions.
  *
  * @since 0.1.0
  * @category errors
@@ -210,8 +217,9 @@ export type ProcessError =
   | StoreError
 
 /**
- * `process` takes an event through an execution, once: what the step writes, the event's mark in the dedupe ledger and the removal of the
- * work it came from (`ack`) are one commit. An event that is skipped is acknowledged by itself. The failures of transitions are `E`.
+ * A processor. `process` takes an event through an execution, once: the step, the mark of the event in the dedupe ledger and the removal of
+ * the work that brought the event (`ack`) are one commit. The work of a skipped event is removed by itself. `E` are the own failures of
+ * transitions.
  *
  * @since 0.1.0
  * @category models
@@ -225,13 +233,14 @@ export interface Processor<E = never> {
 }
 
 /**
- * - `definitions`: the transitions, by definition id; only the object's own keys count.
- * - `onFailure`: what becomes of an execution whose transition fails; by default `"retry"`.
- * - `conflictRetry`: when to run a step again where another commit came first; by default exponential from 5 milliseconds, jittered, up to
- *   10 attempts.
- * - `transitionTimeout`: for how long a transition may run, and the policy for its failures, by default 1 minute; one that takes longer is
- *   interrupted and fails with `TransitionTimedOut`, which the policy is asked about as about any failure. It is not waited for: what cannot be
- *   interrupted goes on beside the next attempt. What takes long belongs outside of a step, which a later event continues.
+ * - `definitions`: the transitions, by definition id. Only the object's own keys count.
+ * - `onFailure`: the policy for failed transitions; by default `"retry"`.
+ * - `conflictRetry`: when to load and run a step again after another commit came first; by default exponential from 5 milliseconds,
+ *   jittered, up to 10 attempts.
+ * - `transitionTimeout`: how long a transition, and the policy for its failure, may run; by default 1 minute. A longer one is interrupted
+ *   and fails with `TransitionTimedOut`, for which the policy is asked as for any failure. The processor does not wait for the end of what
+ *   it interrupted: what cannot be interrupted goes on beside the next attempt. Do long work outside of a step, and let a later event go
+ *   on.
  *
  * @since 0.1.0
  * @category models
@@ -244,7 +253,8 @@ export interface Options<D, RP = never> {
 }
 
 /**
- * The context of definitions that all have one of the same type: see {@link TypedTransition}. Without it they get it as it is stored.
+ * The schema of the context, for definitions that all have the same: see {@link TypedTransition}. Without it they get the context as it is
+ * stored.
  *
  * @since 0.1.0
  * @category models
@@ -266,7 +276,36 @@ const decode = decoder(
 )
 
 /**
- * A processor. The services that the transitions need are taken once, here.
+ * A processor. The services that the transitions need are taken from the context here.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect, Schema } from "effect"
+ * import { Event, Execution, ExecutionStore, MemoryStore, Processor, Step } from "holdfast"
+ *
+ * // Adds up what was paid.
+ * const order = Processor.transition({
+ *   context: Schema.Struct({ paid: Schema.Number }),
+ *   transition: (execution, event) =>
+ *     Effect.map(Step.make(execution, event), (step) =>
+ *       Step.updateContext(step, ({ paid }) => ({ paid: paid + Number(event.data["amount"]) }))
+ *     )
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   yield* store.save(Execution.make({ id: "order-17", definitionId: "order", context: { paid: 0 } }))
+ *
+ *   const { process } = yield* Processor.make({ definitions: { order } })
+ *   const paid = Event.make({ id: "payment-4", kind: "Paid", data: { amount: 20 } })
+ *   const first = yield* process("order-17", paid)
+ *   const second = yield* process("order-17", paid)
+ *
+ *   assert.strictEqual(first._tag, "Advanced")
+ *   assert.deepStrictEqual(second, { _tag: "Skipped", reason: "processed" })
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
  *
  * Fails with `StoreRejected` where an option is not one.
  *

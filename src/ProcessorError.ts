@@ -1,5 +1,5 @@
 /**
- * What processing an event can fail with.
+ * What processing an event can fail with, beside the failures of the store.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { describe } from "./internal/util/errorText.js"
 import { printable } from "./internal/util/printable.js"
 
 /**
- * There is no such execution: it was never created, is not created yet, or was purged.
+ * The execution does not exist: it was not created yet, or was purged.
  *
  * @since 0.1.0
  * @category errors
@@ -25,7 +25,7 @@ export class ExecutionNotFound extends Schema.TaggedError<ExecutionNotFound>(
 }
 
 /**
- * The execution's definition is not among those of this processor.
+ * This process does not have the definition that the execution follows.
  *
  * @since 0.1.0
  * @category errors
@@ -42,7 +42,7 @@ export class DefinitionNotFound extends Schema.TaggedError<DefinitionNotFound>(
 }
 
 /**
- * The execution is suspended: the event must wait until it is resumed.
+ * The execution is suspended: the event waits until it is resumed.
  *
  * @since 0.1.0
  * @category errors
@@ -59,7 +59,8 @@ export class ExecutionSuspended extends Schema.TaggedError<ExecutionSuspended>(
 }
 
 /**
- * Others advanced the execution each time before the step could be committed, until the schedule of retries ended. Nothing was written.
+ * Other commits advanced the execution each time before the step could be committed, until the schedule of retries ended. Nothing was
+ * written.
  *
  * @since 0.1.0
  * @category errors
@@ -118,8 +119,8 @@ export class TransitionDied extends Schema.TaggedError<TransitionDied>("holdfast
 }
 
 /**
- * A transition, or the policy for its failures, took longer than the processor's `transitionTimeout`, `after` seconds. It was interrupted. Nothing
- * was written.
+ * A transition, or the policy for its failures, took longer than `after` seconds, the `transitionTimeout` of the processor. It was
+ * interrupted, and nothing was written.
  *
  * @since 0.1.0
  * @category errors
@@ -141,10 +142,10 @@ export class TransitionTimedOut extends Schema.TaggedError<TransitionTimedOut>(
 }
 
 /**
- * What is stored does not decode by the definition: the payload of an event, the context of the execution, or the result of a child that
- * ended. Another version or another program wrote it. Trying again would not help, so a relay makes the event a dead letter at once.
+ * Something stored does not decode by the definition: the payload of an event, the context of the execution, or the result of a child that
+ * ended. Another version or another program wrote it. Trying again does not help, so a relay makes the event a dead letter at once.
  *
- * `subject` is what does not decode, `path` the place in it (empty: the whole of it), `problem` what is wrong there.
+ * `subject` is what does not decode, `path` the place in it (empty for the whole), `problem` what is wrong there.
  *
  * @since 0.1.0
  * @category errors
@@ -170,10 +171,10 @@ export class EventInvalid extends Schema.TaggedError<EventInvalid>("holdfast/Pro
 }
 
 /**
- * What a step is to write does not encode by the definition: its result or error, the input of a child, or the payload of an event that it
- * emits. Nothing was written.
+ * Something that a step is to write does not encode by the definition: its result or error, the input of a child, or the payload of an
+ * event that it emits. Nothing was written.
  *
- * `subject` is what does not encode, `path` the place in it (empty: the whole of it), `problem` what is wrong there.
+ * `subject` is what does not encode, `path` the place in it (empty for the whole), `problem` what is wrong there.
  *
  * @since 0.1.0
  * @category errors
@@ -196,8 +197,8 @@ export class StepInvalid extends Schema.TaggedError<StepInvalid>("holdfast/Proce
 }
 
 /**
- * The context of an execution is not what its definition's schema says: the stored one does not decode, or the one that a step left does
- * not encode. `path` is the place in the context (empty: the whole of it), `problem` what is wrong there. Nothing was written.
+ * The context of an execution does not agree with the schema of its definition: the stored one does not decode, or the one that a step left
+ * does not encode. `path` is the place in the context (empty for the whole), `problem` what is wrong there. Nothing was written.
  *
  * @since 0.1.0
  * @category errors

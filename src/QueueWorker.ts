@@ -1,5 +1,6 @@
 /**
- * What the workers, the two relays and the timer sweeper, have in common: how they run, how they are, and how they end.
+ * What the workers (the two relays and the timer sweeper) have in common: options, health, and the failures that a delivery can answer
+ * with.
  *
  * @since 0.1.0
  */
@@ -13,19 +14,20 @@ import { printable } from "./internal/util/printable.js"
 import type { Shards } from "./Shards.js"
 
 /**
- * How a worker runs. A lane is what is served in order: the target of an event, a child to create, the execution of a timer.
+ * The options of a worker. A *lane* is what a worker carries out in order: the events of one target, one child to create, the timers of one
+ * execution.
  *
- * - `concurrency`: how many lanes are served side by side, by default 16.
+ * - `concurrency`: how many lanes run side by side, by default 16.
  * - `pageSize`: how many rows are read at once, 1 to 1,000, by default 100. At most that many of one lane are held in memory.
  * - `pollInterval`: how often to look for what other processes wrote while there is nothing to do, by default 1 second for the relays and 5
  *   for the sweeper. A relay that finds something so looks more often for a while. What this process writes is seen at once.
- * - `retry`: when to try again what failed, by default exponential from 1 second, jittered, up to 10 minutes. It is given the failure; where
- *   it ends, the work becomes a dead letter. A restart takes it up where it was, by the number of attempts.
+ * - `retry`: when to try again what failed, by default exponential from 1 second, jittered, up to 10 minutes. The schedule gets the failure
+ *   as input; where it ends, the work becomes a dead letter. After a restart it goes on by the recorded number of attempts.
  * - `maxAttempts`: after how many failures work becomes a dead letter, by default 20.
- * - `shards`: which lanes this process serves; by default all. What settles work is fenced: with `token`, by the lane's lease, which the database
- *   checks; without it, `owns` is asked before each such write. Work of a lane that was lost meanwhile is not settled here, and does not count
- *   as failed.
- * - `shutdownTimeout`: how long running work may take when the scope closes, before it is interrupted; by default 10 seconds.
+ * - `shards`: which lanes this process serves; by default all. Writes that settle work are fenced: with `token`, by the lease of the lane,
+ *   which the database checks; without it, `owns` is asked before each such write. Work of a lane that was lost meanwhile is not settled
+ *   here, and does not count as failed.
+ * - `shutdownTimeout`: how long work may go on when the scope closes, before it is interrupted; by default 10 seconds.
  *
  * @since 0.1.0
  * @category models
@@ -41,12 +43,12 @@ export interface Options {
 }
 
 /**
- * A time during which the store does not do what it is asked: it is away, locked, full or read-only, refuses, or answers with what it cannot
- * have meant. Workers wait it out: they ask again, after 200 milliseconds at first and after half a minute in the end, and go on by themselves
- * when the store does, however long that takes.
+ * A time during which the store does not do what it is asked: it cannot be reached, is locked, full or read-only, refuses, or gives an
+ * answer that makes no sense. Workers do not end then. They ask again, first after 200 milliseconds and in the end every half a minute, and
+ * go on when the store does, however long that takes.
  *
  * - `since`: when it began, in seconds since the epoch.
- * - `message`: what the store said last.
+ * - `message`: the last failure.
  *
  * @since 0.1.0
  * @category models
@@ -57,18 +59,18 @@ export interface Outage {
 }
 
 /**
- * How a worker is.
+ * The state of a worker.
  *
  * - `lastRun`: when it last read its work from the store, in seconds since the epoch; none before the first time. It grows at least once in
  *   each `pollInterval`, except while the worker is paused, waits for a free place, or stalls.
- * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
- * - `outage`: what it waits out now, where the store does not let it go on; none otherwise.
- * - `backlog`: how much work it has taken and not finished. What else waits, the store's `stats` say.
- * - `runningSince`: when the work began that runs the longest now, in seconds since the epoch; none where nothing runs.
- * - `saturatedSince`: since when each of its places (`concurrency`) is taken by work that has not ended, in seconds since the epoch; none where one
- *   is free. Nothing else is done meanwhile.
- * - `held`: how many lanes (targets, children, executions) it holds back because their work failed.
- * - `deadLetters`: how much work it has given up since it began.
+ * - `lastError`: the last failure and when it was, in seconds since the epoch. It is kept when later work succeeds.
+ * - `outage`: the outage that it waits for the end of; none where there is none.
+ * - `backlog`: how many rows of work it has read and not finished. `ExecutionStore.stats` counts those in the store.
+ * - `runningSince`: when the work that runs the longest began, in seconds since the epoch; none where nothing runs.
+ * - `saturatedSince`: since when all its places (`concurrency`) are taken by work that does not end, in seconds since the epoch; none where
+ *   one is free. Nothing else is done meanwhile.
+ * - `held`: how many lanes it holds back because their work failed.
+ * - `deadLetters`: how much work became dead letters since it began.
  * - `paused`: whether it is paused.
  *
  * @since 0.1.0
@@ -87,16 +89,17 @@ export interface Health {
 }
 
 /**
- * A worker: a fiber that runs until its scope closes. Then it takes no more work, finishes what it is doing and leaves the rest in the
- * store.
+ * A worker: a fiber that runs until its scope closes. Then it takes no new work, finishes what runs and leaves the rest in the store.
  *
- * - `pause`: takes no more work until `resume`, and leaves what waits in the store. What runs goes on: `awaitQuiet` waits for its end.
+ * - `health`: its state.
+ * - `pause`: takes no new work until `resume`. Work that runs goes on; `awaitQuiet` waits for its end.
  * - `resume`: goes on at once.
- * - `retryWaiting`: tries again at once what only waits, as for a suspended execution or a definition.
- * - `awaitQuiet`: waits until it sleeps with nothing in hand. What its store still holds then failed and is tried again later, is not due,
- *   or was written by another process since.
- * - `awaitFatal`: dies with the defect that ended the worker: a bug of this library, or of a store. It ends no other way: whatever the store
- *   answers is waited out, see {@link Outage}.
+ * - `retryWaiting`: tries work at once that waits without having failed, such as that of a suspended execution or of a definition that was
+ *   missing.
+ * - `awaitQuiet`: waits until nothing runs and nothing that it has read is left. What the store still holds then has failed and is tried
+ *   again later, is not due, or was written by another process since.
+ * - `awaitFatal`: waits for the defect that ends the worker, a bug of this library or of a store, and dies with it. Failures of the store
+ *   do not end a worker, see {@link Outage}.
  *
  * @since 0.1.0
  * @category models
@@ -111,8 +114,8 @@ export interface QueueWorker {
 }
 
 /**
- * What a delivery came to: `"Delivered"` leaves it to the worker to remove the row, `"Acknowledged"` says that the delivery has removed
- * it, as a commit with its `ack` does.
+ * What a delivery did. After `"Delivered"` the worker removes the row of the work; `"Acknowledged"` says that the delivery removed it
+ * already, as a commit with `ack` does.
  *
  * @since 0.1.0
  * @category models
@@ -120,11 +123,11 @@ export interface QueueWorker {
 export type Delivered = "Delivered" | "Acknowledged"
 
 /**
- * What a delivery is told beside what to deliver.
+ * What a delivery is told beside the work.
  *
- * - `attempt`: which attempt this is, counted from 1, over restarts. A delivery that was cut off by a crash or a shutdown does not count.
- * - `idempotencyKey`: the same for each attempt, also after a redrive, and another for each other event to a target: what a receiver needs
- *   to tell a repetition. It is printable ASCII without spaces, fit for a header.
+ * - `attempt`: which attempt this is, counted from 1, over restarts. An attempt that a crash or a shutdown cut off does not count.
+ * - `idempotencyKey`: a text that is the same for each attempt, also after a redrive, and different for each event of a target. A receiver
+ *   recognises a repetition by it. It is printable ASCII without spaces, fit for a header.
  *
  * @since 0.1.0
  * @category models
@@ -135,7 +138,7 @@ export interface Delivery {
 }
 
 /**
- * Work that will never succeed: it becomes a dead letter at once. For a delivery, or `child`, to fail with.
+ * Work that will never succeed: it becomes a dead letter at once. A delivery, or `child`, fails with it.
  *
  * @since 0.1.0
  * @category errors
@@ -150,8 +153,8 @@ export class Refused extends Schema.TaggedError<Refused>("holdfast/QueueWorker/R
 }
 
 /**
- * Work that cannot be done yet, for no fault of its own: it is tried again later, and at once when a commit of this process advances the
- * lane's execution. It is not counted as an attempt, and therefore never becomes a dead letter. For a delivery, or `child`, to fail with.
+ * Work that cannot be done yet, through no fault of its own. It is tried again later, and at once when a commit of this process advances
+ * the lane's execution. It counts as no attempt, so it never becomes a dead letter. A delivery, or `child`, fails with it.
  *
  * @since 0.1.0
  * @category errors
@@ -166,8 +169,8 @@ export class Postponed extends Schema.TaggedError<Postponed>("holdfast/QueueWork
 }
 
 /**
- * A delivery, or making a child, took longer than the runtime's `transitionTimeout`, `after` seconds. It was interrupted, and is tried again as after
- * any failure.
+ * A delivery, or making a child, took longer than `after` seconds, the runtime's `transitionTimeout`. It was interrupted, and is tried
+ * again as after any failure.
  *
  * @since 0.1.0
  * @category errors
@@ -185,7 +188,7 @@ export class DeliveryTimedOut extends Schema.TaggedError<DeliveryTimedOut>("hold
 }
 
 /**
- * There is nobody to deliver to. What becomes of the event, the relay's policy for unknown targets says. For a delivery to fail with.
+ * The target of the event does not exist. The relay's `unknownTarget` says what becomes of the event. A delivery fails with it.
  *
  * @since 0.1.0
  * @category errors

@@ -1,5 +1,5 @@
 /**
- * Removes what is old: events from the dedupe ledger, and trees of executions that are finished. Nothing is removed unless it is asked for.
+ * Removes what is old: events from the dedupe ledger, and trees of executions that are finished. Without options it removes nothing.
  *
  * @since 0.1.0
  */
@@ -17,18 +17,18 @@ import type { StoreError, StoreRejected } from "./StoreError.js"
 /**
  * What is removed, and when. Without `processed` and `finished`, nothing is.
  *
- * - `processed`: how long an execution remembers at least which events it has consumed. It must be longer than an event can be sent again
- *   with the same id: than relays retry it (`retry` and `maxAttempts`; by default about 2 hours), than a dead letter may wait before it is
- *   redriven, and than other systems repeat what they send. An event that comes again later than that takes effect again. What belongs to
- *   executions to which an event is pending, or of which there is a dead letter, is kept.
- * - `finished`: how long a tree of executions is kept after the last of them finished. Only whole trees are removed, from their root, with
- *   all that the store keeps of them: never one with an execution that lives, that is still to be created, or that does not decode.
- * - `failed`: whether executions that are `FAILED` count as finished, by the time of their last commit; by default they are kept, with the
- *   trees that they are in.
+ * - `processed`: for how long an execution remembers at least which events it has consumed. An event that comes again later than that takes
+ *   effect again. So it must be longer than the time in which an event can be sent again with the same id: by relays that retry it (`retry`
+ *   and `maxAttempts`; by default about 2 hours), from a dead letter that is redriven, and by other systems that repeat what they send.
+ *   Events of an execution are kept while an event to it is pending, or it has a dead letter.
+ * - `finished`: how long a tree of executions is kept after the last of them finished. Only whole trees are removed, with all that the
+ *   store keeps of them: never one with an execution that is not finished, is still to be created, or does not decode.
+ * - `failed`: whether `FAILED` executions count as finished, from the time of their last commit. By default they are kept, with the trees
+ *   that they are in.
  * - `definitionId`: only trees whose root follows this definition; by default all.
- * - `interval`: how often to look, by default 1 hour, at most 1 day. What is removed is older than asked for by up to that long.
- * - `batchSize`: how many rows are read, and events removed, at most at once, 1 to 1,000, by default 500. A database in this process gets
- *   fewer: as many as keep the process for about 3 milliseconds. Between batches others have their turn.
+ * - `interval`: how often to look, by default 1 hour, at most 1 day. What is old is removed up to that much later.
+ * - `batchSize`: how many rows are read, and events removed, at most at once, 1 to 1,000, by default 500. For a database in this process
+ *   they are fewer: as many as take about 3 milliseconds, because nothing else runs meanwhile.
  * - `pause`: how long to rest between batches of that size, by default 100 milliseconds; between smaller ones accordingly less.
  *
  * @since 0.1.0
@@ -56,11 +56,11 @@ export interface Removed {
 }
 
 /**
- * How it is.
+ * The state of the removal.
  *
- * - `lastRun`: when it last was through, in seconds since the epoch; none before the first time.
- * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
- * - `outage`: what it waits out now, where the store does not let it go on; none otherwise.
+ * - `lastRun`: when it last went through the whole store, in seconds since the epoch; none before the first time.
+ * - `lastError`: the last failure and when it was, in seconds since the epoch. It is kept when later runs succeed.
+ * - `outage`: the outage of the store that it waits for the end of; none where there is none.
  * - `removed`: what it has removed since it began.
  *
  * @since 0.1.0
@@ -77,8 +77,8 @@ export interface Health {
  * Removes what is old at each `interval`, until the scope closes. Where the store fails, it begins again as soon as the store answers.
  * Several processes may do so on one store.
  *
- * - `health`: how it is.
- * - `awaitFatal`: dies with the defect that ended it. It ends no other way.
+ * - `health`: its state.
+ * - `awaitFatal`: waits for the defect that ends it, and dies with it. Nothing else ends it.
  *
  * @since 0.1.0
  * @category models
@@ -89,14 +89,16 @@ export interface Retention {
 }
 
 /**
+ * The service of the removal.
+ *
  * @since 0.1.0
  * @category tags
  */
 export const Retention: Context.Tag<Retention, Retention> = Context.GenericTag<Retention>("holdfast/Retention")
 
 /**
- * Goes through the store once. Events are removed that were in the ledger when a run of `processed` ago, or longer, began: the first runs
- * remove none.
+ * Goes through the store once, and gives what was removed. It removes events that were in the ledger at a run that is at least `processed`
+ * ago: so the first runs remove none.
  *
  * @since 0.1.0
  * @category constructors
@@ -104,7 +106,9 @@ export const Retention: Context.Tag<Retention, Retention> = Context.GenericTag<R
 export const run: (options: Options) => Effect.Effect<Removed, StoreError, ExecutionStore> = internal.run
 
 /**
- * Begins to remove what is old. Fails with `StoreRejected` where an option is not one.
+ * Starts to remove what is old, until the scope closes.
+ *
+ * Fails with `StoreRejected` where an option is invalid.
  *
  * @since 0.1.0
  * @category constructors
@@ -114,6 +118,15 @@ export const make: (options: Options) => Effect.Effect<Retention, StoreRejected,
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Layer } from "effect"
+ * import { MemoryStore, Retention } from "holdfast"
+ *
+ * // Beside workers that the application starts itself. `ExecutionRuntime.layer` has the option `retention`.
+ * const Live = Retention.layer({ processed: "7 days", finished: "90 days" }).pipe(Layer.provideMerge(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category layers

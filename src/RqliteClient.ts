@@ -2,9 +2,9 @@
  * A client of rqlite's HTTP API: transactions and queries on a cluster of SQLite databases.
  *
  * It takes the `HttpClient` of the context; `NodeHttpClient.layerUndici` keeps connections open and is the fastest on Node. That client
- * must not retry by itself (a write that was sent may have been applied) and must not follow redirects; the `fetch` one is told not to,
- * with the `FetchHttpClient.RequestInit` that is in the context where this client is made. A certificate authority of your own is the
- * HTTP client's business: `NODE_EXTRA_CA_CERTS`, or a dispatcher for undici.
+ * must not retry by itself, because a write that was sent may have been applied, and must not follow redirects. The `fetch` one is told not
+ * to, with the `FetchHttpClient.RequestInit` that is in the context where this client is made. For a certificate authority of your own, set
+ * `NODE_EXTRA_CA_CERTS`, or give undici a dispatcher.
  *
  * @since 0.1.0
  */
@@ -24,9 +24,9 @@ import * as config_ from "./internal/rqliteClient/config.js"
 import type { RqliteError, RqliteRejected, RqliteStatementError } from "./RqliteError.js"
 
 /**
- * What is bound to a placeholder. A number that is a safe integer is bound as an integer, any other as a double; a `bigint` must fit 64
- * bits; a boolean is bound as 1 or 0. A string stays text, also one that looks like a blob literal (`x'4142'`), which rqlite by itself
- * would turn into a blob.
+ * A value that is bound to a placeholder. A safe integer is bound as an integer, any other number as a double; a `bigint` must fit 64 bits;
+ * a boolean is bound as 1 or 0. A string stays text, also one that looks like a blob literal (`x'4142'`), which rqlite by itself would turn
+ * into a blob.
  *
  * @since 0.1.0
  * @category models
@@ -34,7 +34,7 @@ import type { RqliteError, RqliteRejected, RqliteStatementError } from "./Rqlite
 export type Param = string | number | bigint | boolean | null | Uint8Array
 
 /**
- * One SQL statement, and what is bound to its `?` or `?1`, `?2` placeholders: as many as it has. It may not begin or end a transaction.
+ * One SQL statement, and as many values as it has `?` or `?1`, `?2` placeholders. It may not begin or end a transaction.
  *
  * @since 0.1.0
  * @category models
@@ -45,10 +45,14 @@ export interface Statement {
 }
 
 /**
- * A value of a row. Integers that a double cannot hold come as `bigint`; so does a whole double beyond 2^53 that is in no column of a type
- * such as `REAL`, for rqlite writes it as an integer. Blobs come as bytes where the column is declared as `BLOB` or an
- * unknown type, and as text elsewhere, altered where they are not UTF-8: read such with `hex()`. rqlite itself turns the values of columns
- * declared as `BOOLEAN` into booleans, and of `DATE`, `DATETIME` and `TIMESTAMP` into RFC 3339 text.
+ * A value of a row.
+ *
+ * - Integers that a double cannot hold come as `bigint`. So does a whole double beyond 2^53, unless its column has a type such as `REAL`,
+ *   because rqlite writes it as an integer.
+ * - Blobs come as bytes where the column is declared as `BLOB` or with an unknown type. Elsewhere they come as text, which is altered where
+ *   they are not UTF-8: read such with `hex()`.
+ * - rqlite itself turns the values of columns declared as `BOOLEAN` into booleans, and of `DATE`, `DATETIME` and `TIMESTAMP` into RFC 3339
+ *   text.
  *
  * @since 0.1.0
  * @category models
@@ -86,12 +90,12 @@ export interface ExecuteResult {
 }
 
 /**
- * What a read is worth and what it costs.
+ * The consistency of a read, and what it costs.
  *
- * - `"none"`: what the node that is asked has; it may be behind by any time.
- * - `"weak"`: the leader's data; a leader that is just being deposed may answer with old data.
- * - `"linearizable"`: sees every write that was acknowledged before; the leader asks a majority first. A server older than 8.32.5 takes
- *   it as something weaker: see {@link isAtLeast}.
+ * - `"none"`: the data of the node that is asked, which may be old by any time.
+ * - `"weak"`: the data of the leader. A leader that is just being replaced may answer with old data.
+ * - `"linearizable"`: sees every write that was acknowledged before, because the leader asks a majority first. A server older than 8.32.5
+ *   takes it as something weaker: see {@link isAtLeast}.
  * - `"strong"`: like linearizable, and each request is an entry in the Raft log.
  * - `"auto"`: `"none"` on a read-only node, `"weak"` on any other.
  *
@@ -101,10 +105,10 @@ export interface ExecuteResult {
 export type Level = "none" | "weak" | "linearizable" | "strong" | "auto"
 
 /**
- * Both instead of the client's own:
+ * Options of one call, in place of the client's own.
  *
  * - `timeout`: how long one request to one node may take.
- * - `retry`: when a call in which no node could answer is tried again.
+ * - `retry`: when a call is tried again that no node could answer.
  *
  * @since 0.1.0
  * @category models
@@ -115,11 +119,11 @@ export interface ExecuteOptions {
 }
 
 /**
- * - `level`: by default `"linearizable"`.
- * - `freshness`: at level `"none"`, how long ago the node must have heard of the leader at most; a node that has not fails with
+ * - `level`: the consistency, by default `"linearizable"`.
+ * - `freshness`: at level `"none"`, how long ago the node must have heard of the leader at most. A node that has not fails with
  *   `RqliteUnavailable`, `reason: "stale"`, and the next one is asked.
  * - `transaction`: whether all statements see one state of the database, by default false.
- * - `timeout`, `retry`: as {@link ExecuteOptions} has them.
+ * - `timeout`, `retry`: see {@link ExecuteOptions}.
  *
  * @since 0.1.0
  * @category models
@@ -131,8 +135,8 @@ export interface QueryOptions extends ExecuteOptions {
 }
 
 /**
- * A node as the cluster sees it. `url` is the API address it advertises, `raftAddress` the one the nodes use among themselves; `error`
- * says why it is not reachable.
+ * A node as the cluster sees it. `url` is the API address that it advertises, `raftAddress` the one that the nodes use among themselves;
+ * `error` says why it cannot be reached.
  *
  * @since 0.1.0
  * @category models
@@ -149,16 +153,20 @@ export interface NodeStatus {
 }
 
 /**
- * - `execute` runs statements in order as one transaction, one entry in the Raft log: all or nothing. It is sent to the leader only. It
- *   goes on with another node, and later tries again, as long as every failure proves that nothing was applied; where that is not known
- *   it fails at once with `outcome: "unknown"`. One that is interrupted may have been applied too.
- * - `query` runs statements that only read, and fails with the error of the first that fails. It goes on with another node, and later
- *   tries again, after any failure of a node.
- * - `queryEach` is `query` for statements that have nothing to do with each other: each gives its own rows or its own error. Where one makes
- *   the whole request fail, each is sent by itself.
- * - `ready` succeeds where a node says that it is ready and knows a leader, `version` is what a node says of itself, `nodes` the cluster
- *   as one node sees it. They ask each node once and do not try again. `ready` needs the permission `ready`, `nodes` the permission
- *   `status`, `version` none.
+ * The client.
+ *
+ * - `execute` runs statements in order as one transaction, all or nothing, which is one entry in the Raft log. It is sent to the leader
+ *   only. It goes on with another node, and later tries again, as long as every failure proves that nothing was applied; where that is not
+ *   known it fails at once with `outcome: "unknown"`. An interrupted call may have been applied, too.
+ * - `query` runs statements that only read, and fails with the error of the first that fails. After any failure of a node it goes on with
+ *   another, and later tries again.
+ * - `queryEach` is `query` for statements that have nothing to do with each other: each gives its own rows or its own error. Where one
+ *   makes the whole request fail, each is sent by itself.
+ * - `ready` succeeds where a node says that it is ready and knows a leader. It needs the permission `ready`.
+ * - `version` is the version that a node reports. It needs no permission.
+ * - `nodes` is the cluster as one node sees it. It needs the permission `status`.
+ *
+ * `ready`, `version` and `nodes` ask each node once and do not try again.
  *
  * @since 0.1.0
  * @category models
@@ -182,6 +190,8 @@ export interface RqliteClient {
 }
 
 /**
+ * The service of the client.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -189,13 +199,13 @@ export const RqliteClient: Context.Tag<RqliteClient, RqliteClient> =
   Context.GenericTag<RqliteClient>("holdfast/RqliteClient")
 
 /**
- * - `urls`: the nodes, such as `https://10.0.0.1:4001`, at least one. A URL may hold a user name and a password of its own, which no error
- *   and no log shows, and a base path behind a proxy. The leader is found from any of them; a leader that is not listed is used at the
- *   address it advertises.
+ * - `urls`: the nodes, such as `https://10.0.0.1:4001`, at least one. A URL may hold a user name and a password, which no error and no log
+ *   shows, and a base path behind a proxy. The leader is found from any of them; a leader that is not listed is used at the address that it
+ *   advertises.
  * - `username`, `password`: for the URLs that hold none. No error and no log shows the password.
  * - `timeout`: how long one request to one node may take, by default 10 seconds.
- * - `retry`: when a call in which no node could answer is tried again, by default after 50 milliseconds, then twice as long each time up
- *   to a second, with jitter, for 10 seconds.
+ * - `retry`: when a call is tried again that no node could answer, by default after 50 milliseconds, then twice as long each time up to a
+ *   second, with jitter, for 10 seconds.
  *
  * @since 0.1.0
  * @category models
@@ -209,9 +219,23 @@ export interface Options {
 }
 
 /**
- * Makes a client. Nothing is sent.
+ * Makes a client. It sends nothing yet.
  *
- * Fails with `RqliteRejected` (`reason: "invalid-input"`) where an option is not valid.
+ * Fails with `RqliteRejected` (`reason: "invalid-input"`) where an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import { NodeHttpClient } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import * as RqliteClient from "holdfast/RqliteClient"
+ *
+ * const names = Effect.gen(function* () {
+ *   const rqlite = yield* RqliteClient.make({ urls: ["http://10.0.0.1:4001", "http://10.0.0.2:4001"] })
+ *   yield* rqlite.execute([{ sql: "INSERT INTO customers (id, name) VALUES (?, ?)", params: ["c1", "Ada"] }])
+ *   const [customers] = yield* rqlite.query([{ sql: "SELECT name FROM customers" }])
+ *   return customers?.values
+ * }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -229,11 +253,11 @@ export const layer = (options: Options): Layer.Layer<RqliteClient, RqliteRejecte
   Layer.effect(RqliteClient, make(options))
 
 /**
- * The options as the environment gives them:
+ * The options from the environment:
  *
- * - `RQLITE_URL`: the URLs of the nodes, separated by commas (a comma in a password is written as `%2C`)
- * - `RQLITE_USERNAME`, `RQLITE_PASSWORD`: optional
- * - `RQLITE_TIMEOUT`: a duration such as `5 seconds`, optional
+ * - `RQLITE_URL`: the URLs of the nodes, separated by commas (a comma in a password is written as `%2C`).
+ * - `RQLITE_USERNAME`, `RQLITE_PASSWORD`: optional.
+ * - `RQLITE_TIMEOUT`: a duration such as `5 seconds`, optional.
  *
  * @since 0.1.0
  * @category config
@@ -241,7 +265,7 @@ export const layer = (options: Options): Layer.Layer<RqliteClient, RqliteRejecte
 export const config: Config.Config<Options> = config_.options
 
 /**
- * {@link layer} with the options that a config gives, by default {@link config}.
+ * {@link layer}, with options from the configuration, by default from {@link config}.
  *
  * @since 0.1.0
  * @category layers
@@ -252,8 +276,8 @@ export const layerConfig = (
   Layer.effect(RqliteClient, Effect.flatMap(Config.unwrap(options), make))
 
 /**
- * Whether a version that a node says of itself, such as `v8.36.3`, is a release and at least the given one. One that is no release's, a
- * commit's for example, is not.
+ * Whether a version that a node reports, such as `v8.36.3`, is that of a release and at least the given one. A version of anything else,
+ * such as a commit, is not.
  *
  * @since 0.1.0
  * @category versions

@@ -1,11 +1,11 @@
 /**
- * What a call of {@link RqliteClient} can fail with. Three cases, told apart by what the caller can do next: try later
+ * What a call of `RqliteClient` can fail with. Three cases, distinguished by what the caller can do next: try later
  * ({@link RqliteUnavailable}), change the request or the set-up ({@link RqliteRejected}), change the statement
  * ({@link RqliteStatementError}).
  *
- * Each has an `outcome`. For `execute` it says what became of the transaction: `"not-applied"` is certain, `"unknown"` means that it may
- * have been applied or may still be. A call that reads always says `"not-applied"`. No error holds a password, and none holds a value
- * that was bound.
+ * Each has an `outcome`, which for `execute` says what became of the transaction: `"not-applied"` is certain, `"unknown"` means that it may
+ * have been applied or may still be. For reads it is always `"not-applied"`. No error holds a password, and none holds a value that was
+ * bound.
  *
  * @since 0.1.0
  */
@@ -15,12 +15,16 @@ import { printable } from "./internal/util/printable.js"
 import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
+ * The identifier of the errors of `RqliteClient`.
+ *
  * @since 0.1.0
  * @category type ids
  */
 export const TypeId: unique symbol = Symbol.for("holdfast/RqliteError")
 
 /**
+ * The type of the identifier of the errors of `RqliteClient`.
+ *
  * @since 0.1.0
  * @category type ids
  */
@@ -42,10 +46,10 @@ const rqliteUnavailableFields = {
  *
  * - `"no-leader"`: no node that answers knows a leader, or the leader is not ready.
  * - `"connection"`: no connection could be made, or it broke.
- * - `"timeout"`: no answer came within the time a request is given.
- * - `"busy"`: the database is locked, or somebody left the connection that all writes share inside a transaction.
- * - `"stale"`: a read at level `none` that asked for a freshness the node cannot promise.
- * - `"answer"`: an answer came that is none of rqlite's, or one that says nothing about the outcome.
+ * - `"timeout"`: no answer came within the time of a request.
+ * - `"busy"`: the database is locked, or a client left a transaction open on the connection that all writes share.
+ * - `"stale"`: no node could promise the freshness that a read at level `none` asked for.
+ * - `"answer"`: an answer came that is not rqlite's, or does not tell the outcome.
  *
  * @since 0.1.0
  * @category errors
@@ -82,15 +86,15 @@ const rqliteRejectedFields = {
 /**
  * The cluster, or the client itself, does not accept this call as it is. Nothing was written.
  *
- * - `"invalid-input"`: an option, a statement or a parameter that the client refuses; `path` names it. Nothing was sent.
+ * - `"invalid-input"`: the client refuses an option, a statement or a parameter; `path` names it. Nothing was sent.
  * - `"auth"`: the credentials are wrong, or the user lacks the permission that the call needs.
  * - `"tls"`: the certificate of a node is not trusted, or a node does not speak TLS.
- * - `"endpoint"`: what answers at the URL is no node: a proxy that knows no such path, for example.
+ * - `"endpoint"`: something other than a node answers at the URL: a proxy that knows no such path, for example.
  * - `"too-large"`: the request is larger than a proxy before the node allows, or the answer to a query is longer than a string may be.
  * - `"request"`: a node refused the request.
  *
- * `"auth"`, `"tls"` and `"endpoint"` say that all nodes that could be asked refused the call so: as long as one of them answers, or may do so
- * later, it is no failure, or one of {@link RqliteUnavailable}.
+ * `"auth"`, `"tls"` and `"endpoint"` mean that all nodes refused the call in this way. While one of them answers, or may answer later, the
+ * call succeeds or fails with {@link RqliteUnavailable}.
  *
  * @since 0.1.0
  * @category errors
@@ -130,9 +134,11 @@ const rqliteStatementErrorFields = {
 /**
  * A statement failed. An `execute` was rolled back as a whole.
  *
- * `index` is the place of the statement in the request, from 0; it is missing where the transaction failed as a whole, for example when
- * a deferred constraint was checked at its end. `detail` is SQLite's text. `reason` sorts it: `"constraint"`, `"disk-full"`,
- * `"too-large"` (a value or a row above SQLite's limit), `"read-only"` (a write where only reads are allowed), `"busy"` (may work later), else `"sql"`.
+ * - `index`: the place of the statement in the request, from 0; undefined where the transaction failed as a whole, as where a deferred
+ *   constraint was checked at its end.
+ * - `detail`: SQLite's text.
+ * - `reason`: `"constraint"`, `"disk-full"`, `"too-large"` (a value or a row above SQLite's limit), `"read-only"` (a write where only reads
+ *   are allowed), `"busy"` (may succeed later), or `"sql"` for the rest.
  *
  * @since 0.1.0
  * @category errors
@@ -161,7 +167,7 @@ export class RqliteStatementError extends Schema.TaggedError<RqliteStatementErro
 }
 
 /**
- * What a call can fail with.
+ * What a call of the client can fail with.
  *
  * @since 0.1.0
  * @category errors
@@ -169,6 +175,8 @@ export class RqliteStatementError extends Schema.TaggedError<RqliteStatementErro
 export type RqliteError = RqliteUnavailable | RqliteRejected | RqliteStatementError
 
 /**
+ * Whether a value is one of the errors of `RqliteClient`.
+ *
  * @since 0.1.0
  * @category guards
  */

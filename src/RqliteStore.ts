@@ -1,9 +1,9 @@
 /**
- * A store on a cluster of rqlite nodes: SQLite that survives the loss of machines. A commit is one request and one entry in the Raft
- * log, and is acknowledged when a majority of the nodes has it.
+ * A store on a cluster of rqlite nodes: SQLite that survives the loss of machines. A commit is one request and one entry in the Raft log.
+ * It is acknowledged when a majority of the nodes has it.
  *
- * The layers take the `HttpClient` of the context, which {@link RqliteClient} says more about: `NodeHttpClient.layerUndici` of
- * @effect/platform-node is the one to give on Node.
+ * The layers take the `HttpClient` of the context, see `RqliteClient`. On Node, give them `NodeHttpClient.layerUndici` of
+ * `@effect/platform-node`.
  *
  * @since 0.1.0
  */
@@ -25,16 +25,16 @@ import * as SqlDriver from "./SqlDriver.js"
 import type { StoreError } from "./StoreError.js"
 
 /**
- * What is particular to the store, whatever client it uses. `prefix` is empty by default: the names are those of harel's reference
- * documents. Give `"harel_"` for a database that harel 0.9 uses.
+ * The options of the store, without those of its client. `prefix` is empty by default, as in harel's reference documents. Give `"harel_"`
+ * for a database that harel 0.9 uses.
  *
- * - `level`: what reads are worth and cost, by default `"linearizable"`. A read at `"weak"` may miss the latest commits while the leader
- *   changes, one at `"none"` at any time; commits are as safe, but conflict more often. What a write depends on is always read at
- *   `"linearizable"`, and that, on servers older than 8.32.5, at `"strong"`.
+ * - `level`: the consistency of reads, by default `"linearizable"`. A read at `"weak"` may miss the latest commits while the leader
+ *   changes, one at `"none"` at any time. Commits are as safe with them, but meet more conflicts. Reads that a write depends on are always
+ *   at `"linearizable"`, or at `"strong"` on servers older than 8.32.5.
  * - `connectRetries`, `retryDelay`: how often, and after what delay, opening is tried again while the cluster does not answer or has no
  *   leader; by default 30 times, a second after each other. A wrong password fails at once.
  * - `groupCommit`: whether writes that wait at the same time share one request and one entry in the Raft log; by default true. Each still
- *   succeeds or fails by itself, and a lone one waits for nobody.
+ *   succeeds or fails by itself, and a single write does not wait for others.
  *
  * @since 0.1.0
  * @category models
@@ -55,9 +55,9 @@ export interface StoreOptions extends SqlDriver.Options {
 export interface Options extends StoreOptions, RqliteClient.Options {}
 
 /**
- * A store on the client in context. Waits for a cluster that is not there yet; see `connectRetries`.
+ * A store on the client in context. It waits for a cluster that does not answer yet: see `connectRetries`.
  *
- * Fails with `StoreRejected` where the credentials are wrong, a certificate is not trusted, an option is wrong or the schema cannot be
+ * Fails with `StoreRejected` where the credentials are wrong, a certificate is not trusted, an option is invalid or the schema cannot be
  * made, and with `StoreUnavailable` where the cluster does not answer or has no leader in all that time.
  *
  * @since 0.1.0
@@ -101,9 +101,10 @@ export const layerFromClient = (
   Layer.scoped(ExecutionStore.ExecutionStore, make(options))
 
 /**
- * A store, and the client that it is on, for the application's own tables.
+ * A store, and the client that it uses, for the application's own tables.
  *
  * @example
+ * ```ts
  * import { NodeHttpClient } from "@effect/platform-node"
  * import { Layer } from "effect"
  * import * as RqliteStore from "holdfast/RqliteStore"
@@ -111,6 +112,7 @@ export const layerFromClient = (
  * const Store = RqliteStore.layer({ urls: ["http://10.0.0.1:4001", "http://10.0.0.2:4001"] }).pipe(
  *   Layer.provide(NodeHttpClient.layerUndici)
  * )
+ * ```
  *
  * @since 0.1.0
  * @category layers
@@ -121,12 +123,12 @@ export const layer = (
   Layer.provideMerge(layerFromClient(options), clientLayer(options))
 
 /**
- * The options as the environment gives them: those of {@link RqliteClient.config}, and
+ * The options from the environment: those of `RqliteClient.config`, and these, which are optional:
  *
- * - `RQLITE_LEVEL`: `linearizable`, `strong`, `weak` or `none`
- * - `RQLITE_TABLE_PREFIX`: what the names of the tables begin with
- * - `RQLITE_CONNECT_RETRIES`: a number
- * - `RQLITE_RETRY_DELAY`: a duration such as `1 second`
+ * - `RQLITE_LEVEL`: `linearizable`, `strong`, `weak` or `none`.
+ * - `RQLITE_TABLE_PREFIX`: what the names of the tables begin with.
+ * - `RQLITE_CONNECT_RETRIES`: a number.
+ * - `RQLITE_RETRY_DELAY`: a duration such as `1 second`.
  *
  * @since 0.1.0
  * @category config
@@ -134,7 +136,7 @@ export const layer = (
 export const config: Config.Config<Options> = config_.options
 
 /**
- * {@link layer} with the options that a config gives, by default {@link config}.
+ * {@link layer}, with options from the configuration, by default from {@link config}.
  *
  * @since 0.1.0
  * @category layers

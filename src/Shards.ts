@@ -1,5 +1,5 @@
 /**
- * Shares the lanes of the workers (targets, children, executions) among the processes of one store.
+ * Shares the lanes of the workers (event targets, children, executions with timers) among the processes of one store.
  *
  * @since 0.1.0
  */
@@ -17,18 +17,19 @@ import type { Outage } from "./QueueWorker.js"
 import type { StoreRejected } from "./StoreError.js"
 
 /**
- * How lanes are shared. All processes of a store must have the same `count`; those with another one share among themselves alone, and
- * then work is done twice.
+ * How lanes are shared. All processes of a store must have the same `count`: those with different ones do not know of each other, and do
+ * the same work.
  *
- * - `count`: into how many shards the lanes are divided, 1 to 1,024, by default 32. More processes than shards leave some without.
- * - `ttl`: how long a process holds its shards without renewing them, by default 10 seconds, at least 1 second. It renews them three times as
- *   often. The shards of one that crashed are another's when this and at most a third more has passed.
- * - `handover`: how long a shard that goes to another process is left alone before it is given back, so that what runs in it can end; by
- *   default half a second.
- * - `holder`: the name of this process, by default a new id. No other living process may have it. One that starts again under its name goes
- *   on with its shards at once, where under a new one it waits for `ttl`.
- * - `service`: which processes share, by default all of the store. Processes that do not have the same definitions must not: a shard would lie
- *   with one that cannot do its work. Give those with the same definitions one name, of at most 200 characters.
+ * - `count`: into how many shards the lanes are divided, 1 to 1,024, by default 32. With more processes than shards, some have none.
+ * - `ttl`: how long a process keeps its shards without renewing them, by default 10 seconds, at least 1 second. It renews them three times
+ *   as often. Other processes take over the shards of one that crashed within `ttl` and a third more.
+ * - `handover`: how long a process stops working on a shard before it gives it to another, so that running work can end; by default half a
+ *   second.
+ * - `holder`: the name of this process, by default a new id. No two running processes may have the same. A process that starts again under
+ *   its name goes on with its shards at once; under a new name it waits for `ttl`.
+ * - `service`: the name of the group of processes that share, of at most 200 characters; by default all processes of the store are one
+ *   group. Processes with different definitions must be in different groups: otherwise a shard could belong to a process that cannot do its
+ *   work.
  *
  * @since 0.1.0
  * @category models
@@ -42,7 +43,7 @@ export interface Options {
 }
 
 /**
- * The shards, by number, that this process has gained and those that it has lost.
+ * The numbers of the shards that this process has gained and lost.
  *
  * @since 0.1.0
  * @category models
@@ -53,12 +54,12 @@ export interface Change {
 }
 
 /**
- * How sharing is.
+ * The state of sharing.
  *
  * - `owned`: the shards of this process, in order.
- * - `members`: how many processes share, as far as is known; 0 before the first renewal.
+ * - `members`: how many processes share, as far as this one knows; 0 before the first renewal.
  * - `lastRenewal`: when this process last renewed its shards, in seconds since the epoch; none before the first time.
- * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
+ * - `lastError`: the last failure and when it was, in seconds since the epoch. It is kept when later renewals succeed.
  * - `outage`: since when the shards cannot be renewed, and why; none while they can.
  *
  * @since 0.1.0
@@ -73,15 +74,17 @@ export interface Health {
 }
 
 /**
- * This process's part of the lanes. What two processes believe to own at the same time, after a long pause of one of them, is worked on
- * twice; what comes of it is written by the one that holds the lease alone.
+ * The shards of this process. After a long pause of one process, two may believe to own the same shard for a while. Then work is done
+ * twice, but only the process that holds the lease writes what comes of it.
  *
- * - `owns`: whether a lane is this process's now. While the store cannot be reached for longer than `ttl`, none is.
+ * - `holder`, `count`: see {@link Options}.
+ * - `owns`: whether a lane belongs to this process now. While the store cannot be reached for longer than `ttl`, none does.
  * - `fence`: the fencing number of the lane's shard, none where it is not owned. It grows each time that the shard changes hands.
- * - `token`: what the writes are fenced by that settle work of the lane (see `Lease.fencedBy`), none where it is not owned.
+ * - `token`: the token by which the writes are fenced that settle work of the lane (see `Lease.fencedBy`), none where it is not owned.
  * - `forfeit`: gives up the shard of a token that the store refused, until a renewal shows who has it.
- * - `onChange`: tells the listener of each change until the scope closes. The listener must be quick and must not throw.
- * - `awaitFatal`: dies with the defect that ended sharing. Then nothing is owned.
+ * - `onChange`: calls the listener at each change until the scope closes. The listener must be quick and must not throw.
+ * - `health`: the state of sharing.
+ * - `awaitFatal`: waits for the defect that ends sharing, and dies with it. From then on nothing is owned.
  *
  * @since 0.1.0
  * @category models
@@ -99,15 +102,18 @@ export interface Shards {
 }
 
 /**
+ * The service of the shards.
+ *
  * @since 0.1.0
  * @category tags
  */
 export const Shards: Context.Tag<Shards, Shards> = Context.GenericTag<Shards>("holdfast/Shards")
 
 /**
- * Takes part in the sharing until the scope closes; then the shards are given back. It waits for no renewal: at first nothing is owned.
+ * Joins the processes that share, until the scope closes; then the shards are given back. It does not wait for the first renewal: at first
+ * nothing is owned.
  *
- * Fails with `StoreRejected` where an option is not one.
+ * Fails with `StoreRejected` where an option is invalid.
  *
  * @since 0.1.0
  * @category constructors
@@ -118,6 +124,22 @@ export const make: (options?: Options) => Effect.Effect<Shards, StoreRejected, E
 /**
  * {@link make} as a layer.
  *
+ * @example
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { MemoryStore, OutboxRelay, Shards } from "holdfast"
+ *
+ * // For workers that the application starts itself. `ExecutionRuntime.layer` has the option `leases`.
+ * const Relay = Layer.unwrapEffect(
+ *   Effect.map(Shards.Shards, (shards) =>
+ *     OutboxRelay.layer({
+ *       shards,
+ *       deliver: ({ event }) => Effect.as(Effect.log(event.kind), "Delivered" as const)
+ *     })
+ *   )
+ * ).pipe(Layer.provide(Shards.layer({ service: "orders" })), Layer.provide(MemoryStore.layer))
+ * ```
+ *
  * @since 0.1.0
  * @category layers
  */
@@ -125,7 +147,7 @@ export const layer = (options: Options = {}): Layer.Layer<Shards, StoreRejected,
   Layer.scoped(Shards, make(options))
 
 /**
- * The shard of a lane: the same in every process.
+ * The shard of a lane, 0 to `count - 1`: the same in every process.
  *
  * @since 0.1.0
  * @category utils

@@ -1,5 +1,5 @@
 /**
- * Creates the children that commits ask for.
+ * The worker that creates the children that commits spawn.
  *
  * @since 0.1.0
  */
@@ -28,7 +28,7 @@ import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOpti
 import type { StoreRejected } from "./StoreError.js"
 
 /**
- * The parent of a spawn is gone, and without it nothing says which definition the child follows.
+ * The parent of a spawn does not exist any more, and only the parent says which definition the child follows.
  *
  * @since 0.1.0
  * @category errors
@@ -46,7 +46,7 @@ export class ParentNotFound extends Schema.TaggedError<ParentNotFound>("holdfast
 }
 
 /**
- * `child` made another execution than the one that was asked for: one with another id.
+ * `child` made an execution with another id than that of the spawn.
  *
  * @since 0.1.0
  * @category errors
@@ -64,7 +64,7 @@ export class ChildRejected extends Schema.TaggedError<ChildRejected>("holdfast/S
 }
 
 /**
- * Decides what a child is when it is created; the parent is none where it was purged.
+ * Makes the execution of a child when it is created. The parent is none where it was purged.
  *
  * @since 0.1.0
  * @category models
@@ -75,10 +75,9 @@ export type MakeChild<E = never, R = never> = (
 ) => Effect.Effect<Execution.Execution, E, R>
 
 /**
- * How children are created.
- *
- * - `child`: decides what a child is; by default {@link defaultChild}.
- * - `serves`: whether this process has a definition, by default all: a child of another waits, for the process that has it.
+ * - `child`: makes the execution of a child; by default {@link defaultChild}.
+ * - `serves`: whether this process has a definition, by default true for all. A child of another definition waits for a process that has
+ *   it.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
@@ -90,12 +89,13 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 }
 
 /**
- * The spawn relay. A child is created, sent its `Start` event and its spawn removed in one commit; where there is an execution of that id
+ * The spawn relay. One commit creates the child, sends it its `Start` event and removes the spawn. Where an execution of that id exists
  * already, the spawn is removed.
  *
- * A child that cannot be created is tried again as `retry` says and stops no other. The store remembers attempts and error over restarts.
- * After `maxAttempts` its spawn is a dead letter, and at once where `child` fails with `QueueWorker.Refused` or `ParentNotFound`, or where the row
- * does not decode. `QueueWorker.Postponed`, a parent that is suspended, and a store that is down do not count.
+ * A child that cannot be created is tried again as `retry` says and holds back no other. The store remembers attempts and error over
+ * restarts. After `maxAttempts` its spawn is a dead letter. It is one at once where `child` fails with `QueueWorker.Refused` or
+ * `ParentNotFound`, and where the row does not decode. `QueueWorker.Postponed`, a suspended parent, and a store that is down count as no
+ * attempt.
  *
  * @since 0.1.0
  * @category models
@@ -103,6 +103,8 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 export interface SpawnRelay extends QueueWorker {}
 
 /**
+ * The service of the spawn relay.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -110,9 +112,10 @@ export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTa
 
 /**
  * A child with the root path, the context and the definition of its spawn, at its parent's priority. A spawn names a definition under the
- * context's key `__invoke_fqn__` (see `Step.spawn`), which the child does not get; without it the child follows its parent's.
+ * key `__invoke_fqn__` of its context (see `Step.spawn`), which the child does not get. Without that key the child follows its parent's
+ * definition.
  *
- * Fails with `ParentNotFound` where the parent is gone and its definition is needed.
+ * Fails with `ParentNotFound` where it needs the parent's definition and the parent does not exist any more.
  *
  * @since 0.1.0
  * @category constructors
@@ -142,7 +145,7 @@ const decode = decoder(
 )
 
 /**
- * Starts a relay, which runs until the scope closes. The services that `child` needs are taken once, here.
+ * Starts a relay, which runs until the scope closes. The services that `child` needs are taken from the context here.
  *
  * Fails with `StoreRejected` where an option is not one.
  *
@@ -214,6 +217,28 @@ const label = ({ childId, parentId, seq }: SpawnEntry): string =>
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Effect, Option } from "effect"
+ * import { Execution, SpawnRelay } from "holdfast"
+ *
+ * // Children follow one definition, at their parent's priority. `ExecutionRuntime.layer` has the option `child`.
+ * const Relay = SpawnRelay.layer({
+ *   child: ({ childId, context, parentId, rootPath }, parent) =>
+ *     Effect.succeed(
+ *       Execution.make({
+ *         id: childId,
+ *         childId,
+ *         parentId,
+ *         rootPath,
+ *         context,
+ *         definitionId: "delivery",
+ *         priority: Option.match(parent, { onNone: () => 0, onSome: ({ priority }) => priority })
+ *       })
+ *     )
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * What a database must offer to carry an execution store: run a list of statements in one transaction, run a query. Everything else, the
- * schema, the plan of a commit and the queries, is the same for SQLite, libSQL and rqlite and lives here.
+ * What a database must do to hold an execution store: run a list of statements in one transaction, and run a query. The rest (schema, plan
+ * of a commit, queries) is the same for SQLite, libSQL and rqlite.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as internal from "./internal/sqlStore/store.js"
 import type { StoreError, StoreRejected, StoreUnavailable } from "./StoreError.js"
 
 /**
- * What is bound to a statement's placeholders. Integers are below 2^53.
+ * A value that is bound to a placeholder. Integers are below 2^53.
  *
  * @since 0.1.0
  * @category models
@@ -20,7 +20,7 @@ import type { StoreError, StoreRejected, StoreUnavailable } from "./StoreError.j
 export type Param = string | number | null
 
 /**
- * An SQL text, which is constant, and what is bound to its `?` placeholders, in order.
+ * An SQL text, which is constant, and the values for its `?` placeholders, in order.
  *
  * @since 0.1.0
  * @category models
@@ -31,8 +31,8 @@ export interface Statement {
 }
 
 /**
- * What a statement of a transaction did. `changes` counts the rows that an INSERT, UPDATE or DELETE affected; `lastRowid` is the rowid of
- * the last row inserted, and means something only where `changes` is above 0.
+ * What a statement of a transaction did. `changes` counts the rows that an INSERT, UPDATE or DELETE affected. `lastRowid` is the rowid of
+ * the last row inserted; it means nothing where `changes` is 0.
  *
  * @since 0.1.0
  * @category models
@@ -43,7 +43,7 @@ export interface StatementResult {
 }
 
 /**
- * On whose behalf the driver is called: what its errors must name.
+ * The operation of the store that calls the driver, and the execution that it is about: what an error of the driver must name.
  *
  * @since 0.1.0
  * @category models
@@ -56,12 +56,12 @@ export interface Call {
 /**
  * A database.
  *
- * - `transaction` runs the statements in order, all or nothing, and gives each one's result. Statements are writes only and none
- *   depends on another's result. Where the outcome is not known it fails with `StoreUnavailable` and `outcome: "unknown"`.
- * - `query` gives the rows as arrays of columns. It sees every transaction acknowledged before it began.
- * - `embedded` says that the database runs in this process: no answer is lost on its way, and writes that have no guard of their own need
- *   not leave a mark by which to recognise them.
- * - `exclusive` says that nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
+ * - `transaction` runs the statements in order, all or nothing, and gives the result of each. Statements only write, and none depends on
+ *   the result of another. Where the outcome is not known it fails with `StoreUnavailable` and `outcome: "unknown"`.
+ * - `query` gives the rows as arrays of columns. It sees every transaction that was acknowledged before it began.
+ * - `embedded`: whether the database runs in this process, by default false. Then no answer can be lost, and the store leaves out the marks
+ *   by which it recognises its writes after a lost answer.
+ * - `exclusive`: whether nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
  *
  * @since 0.1.0
  * @category models
@@ -83,10 +83,10 @@ export interface SqlDriver {
  * - `prefix`: what the names of all tables begin with: at most 30 letters, digits and underscores, not beginning with a digit; may be
  *   empty. By default `harel_`.
  * - `traceMax`: how many steps the trace of an execution keeps, by default 200; 0 keeps all.
- * - `createSchema`: whether tables, indexes and triggers that are missing are made when the store opens, by default true. Where an operator
- *   makes them, from the texts of {@link schema}, they must be there.
- * - `resolveTimeout`: for how long the store finds out what became of a write whose answer was lost, by default 30 seconds, before it fails
- *   with `StoreUnavailable` and `outcome: "unknown"`.
+ * - `createSchema`: whether missing tables, indexes and triggers are made when the store opens, by default true. With false they must
+ *   exist: an operator makes them from the texts of {@link schema}.
+ * - `resolveTimeout`: for how long the store tries to find out what became of a write whose answer was lost, by default 30 seconds. Then it
+ *   fails with `StoreUnavailable` and `outcome: "unknown"`.
  * - `maxIdBytes` and the other limits: see `ExecutionStore.Options`.
  *
  * @since 0.1.0
@@ -102,7 +102,19 @@ export interface Options extends ExecutionStore.Options {
 /**
  * The statements that make the schema, to be run in order in one transaction. Running them again changes nothing.
  *
- * Fails with `StoreRejected` where the prefix is not one.
+ * Fails with `StoreRejected` where the prefix is invalid.
+ *
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { SqlDriver } from "holdfast"
+ *
+ * // For a migration that an operator runs.
+ * const program = Effect.gen(function* () {
+ *   const statements = yield* SqlDriver.schema("harel_")
+ *   return statements.map((statement) => `${statement};`).join("\n")
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category schema
@@ -110,7 +122,7 @@ export interface Options extends ExecutionStore.Options {
 export const schema: (prefix: string) => Effect.Effect<ReadonlyArray<string>, StoreRejected> = schema_.texts
 
 /**
- * A store on a database: makes the schema unless told not to, and refuses one of a version that it does not know.
+ * A store on a database. It makes the schema unless `createSchema` is false, and refuses a schema of a version that it does not know.
  *
  * @since 0.1.0
  * @category constructors

@@ -1,8 +1,8 @@
 /**
- * A store on the SQLite database of an application that uses it through an `SqlClient` of @effect/sql already.
+ * A store on the SQLite database of an application that uses it through an `SqlClient` of `@effect/sql` already.
  *
- * A commit inside the application's own `sql.withTransaction` is a part of that transaction: the application's rows and what the commit
- * writes are stored together or not at all. Outside it the store takes transactions of its own.
+ * A commit inside the application's own `sql.withTransaction` is part of that transaction: the application's rows and those of the commit
+ * are stored together or not at all. Outside of one the store runs transactions of its own.
  *
  * @since 0.1.0
  */
@@ -24,10 +24,10 @@ import * as SqlDriver from "./SqlDriver.js"
 import type { StoreError } from "./StoreError.js"
 
 /**
- * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
- *   fails with `StoreUnavailable`. SQLite's own busy timeout is the client's affair: while it lasts the whole process waits.
+ * - `busyTimeout`: for how long an operation is tried again while another connection has locked the database, by default 5 seconds. Then it
+ *   fails with `StoreUnavailable`. SQLite's own busy timeout is an option of the client: while that lasts the whole process is blocked.
  * - `groupCommit`: whether writes that wait at the same time share one transaction, and so one sync of the disk; by default true. Each
- *   still succeeds or fails by itself, and a lone one waits for nobody.
+ *   still succeeds or fails by itself, and a single write does not wait for others.
  *
  * @since 0.1.0
  * @category models
@@ -38,20 +38,20 @@ export interface Options extends SqlDriver.Options {
 }
 
 /**
- * A store on the `SqlClient` in context, which must be one of SQLite with a connection of its own that can be reserved: that of
- * @effect/sql-sqlite-node, for example, and not that of @effect/sql-libsql. Names that the client transforms are not transformed here.
+ * A store on the `SqlClient` in context. It must be one of SQLite with a connection that can be reserved, such as that of
+ * `@effect/sql-sqlite-node`; that of `@effect/sql-libsql` is not. Names that the client transforms are not transformed here.
  *
- * - Inside `sql.withTransaction` of this client every operation takes part in that transaction. Where one fails, nothing of it is left and
- *   the transaction goes on. A locked database is not waited for there: the transaction must be run again as a whole.
- * - Fibers of one transaction may use the store at once: the store's operations take turns. Transactions within it must not run at once, since
- *   the client gives savepoints of one depth one name: rolling one back takes the work of the other with it.
+ * - Inside `sql.withTransaction` of this client every operation takes part in that transaction. One that fails leaves nothing in it, and
+ *   the transaction goes on. A locked database is not waited for there: run the transaction again as a whole.
+ * - Fibers of one transaction may use the store at the same time: its operations run one after another. Nested transactions must not run at
+ *   the same time, because the client gives savepoints of one depth one name: rolling back one would take the work of the other with it.
  * - A fiber that was forked inside the transaction must not outlive it: what it writes later fails with `StoreUnavailable`.
- * - Where the transaction's COMMIT fails, nobody sees what it wrote. While the connection cannot be brought out of it, every operation fails with
+ * - Where the COMMIT of the transaction fails, nothing of it is visible. While the connection is stuck in it, every operation fails with
  *   `StoreUnavailable`.
  * - A caller that holds the connection by `sql.reserve` must give it back first: the store waits for it.
  *
- * Fails with `StoreRejected` for another client, inside a transaction, where an option is wrong or the schema cannot be made, and with
- * `StoreUnavailable` where the database stays locked.
+ * Fails with `StoreRejected` for another client, inside a transaction, and where an option is invalid or the schema cannot be made; and
+ * with `StoreUnavailable` where the database stays locked.
  *
  * @since 0.1.0
  * @category constructors
@@ -79,6 +79,30 @@ const decode = decoder(
 /**
  * {@link make} as a layer.
  *
+ * @example
+ * ```ts
+ * import { SqlClient } from "@effect/sql"
+ * import { SqliteClient } from "@effect/sql-sqlite-node"
+ * import { Effect, Layer } from "effect"
+ * import { Execution, ExecutionStore } from "holdfast"
+ * import * as SqlStore from "holdfast/SqlStore"
+ *
+ * const Live = SqlStore.layer().pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
+ *
+ * // The customer and the execution are stored together or not at all.
+ * const program = Effect.gen(function* () {
+ *   const sql = yield* SqlClient.SqlClient
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   yield* sql`CREATE TABLE customers (id TEXT PRIMARY KEY, name TEXT NOT NULL)`
+ *   yield* sql.withTransaction(
+ *     Effect.zipRight(
+ *       sql`INSERT INTO customers ${sql.insert({ id: "c1", name: "Ada" })}`,
+ *       store.save(Execution.make({ id: "welcome-c1", definitionId: "welcome" }))
+ *     )
+ *   )
+ * }).pipe(Effect.provide(Live))
+ * ```
+ *
  * @since 0.1.0
  * @category layers
  */
@@ -86,7 +110,7 @@ export const layer = (options?: Options): Layer.Layer<ExecutionStore.ExecutionSt
   Layer.scoped(ExecutionStore.ExecutionStore, make(options))
 
 /**
- * {@link layer}, its options read from the configuration.
+ * {@link layer}, with options from the configuration.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
  * A store on an SQLite file, or in memory, with a connection of its own. Several processes can share a file.
  *
- * SQLite comes from `better-sqlite3`, an optional peer, or where that is not installed from Bun or from Node 22.13 or later.
+ * SQLite comes from `better-sqlite3`, an optional peer. Where that is not installed it comes from Bun, or from Node 22.13 or later.
  *
  * @since 0.1.0
  */
@@ -17,16 +17,16 @@ import * as SqlDriver from "./SqlDriver.js"
 import { type StoreError, StoreRejected } from "./StoreError.js"
 
 /**
- * - `filename`: the path of the file, made where there is none, or `:memory:` for a database that lives as long as the store.
- * - `durability`: with `"full"`, the default, a commit that was acknowledged survives a loss of power; with `"normal"` the last ones may
- *   be lost then, the database stays whole, and a crash of the process alone loses nothing.
- * - `busyTimeout`: for how long a database that another connection has locked is tried again, by default 5 seconds, before the operation
- *   fails with `StoreUnavailable`. The process goes on meanwhile.
+ * - `filename`: the path of the file, which is made where it does not exist, or `:memory:` for a database that lives as long as the store.
+ * - `durability`: with `"full"`, the default, an acknowledged commit survives a loss of power. With `"normal"` the last commits may be lost
+ *   then, but the database stays whole, and a crash of the process alone loses nothing.
+ * - `busyTimeout`: for how long an operation is tried again while another connection has locked the database, by default 5 seconds. Then it
+ *   fails with `StoreUnavailable`. The process is not blocked meanwhile.
  * - `groupCommit`: whether writes that wait at the same time share one transaction, and so one sync of the disk; by default true. Each
- *   still succeeds or fails by itself, and a lone one waits for nobody.
- * - `driver`: where SQLite comes from: the package `better-sqlite3`, or what Bun and Node bring with them; by default the first that can be
- *   loaded, in the order `better-sqlite3`, `bun:sqlite`, `node:sqlite`. All of them write the same files, but two of them must not have one
- *   file open in the same process: SQLite's locks hold between processes, and within one copy of SQLite.
+ *   still succeeds or fails by itself, and a single write does not wait for others.
+ * - `driver`: the library that SQLite comes from; by default the first that can be loaded, in the order `better-sqlite3`, `bun:sqlite`,
+ *   `node:sqlite`. All of them write the same files. But one process must not open a file with two of them: SQLite's locks hold between
+ *   processes, and within one copy of SQLite.
  *
  * @since 0.1.0
  * @category models
@@ -49,11 +49,11 @@ const named =
   }
 
 /**
- * A store on an SQLite file, whose connection closes with the scope. The file is put into write-ahead logging mode, which keeps two more
- * files beside it while it is open.
+ * A store on an SQLite file, whose connection closes with the scope. The file is in write-ahead logging mode, which keeps two more files
+ * beside it while it is open.
  *
- * Fails with `StoreRejected` where the file cannot be opened for writing or is no database, the disk is full, an option is wrong, no SQLite
- * is there or the schema cannot be made, and with `StoreUnavailable` where the database stays locked.
+ * Fails with `StoreRejected` where the file cannot be opened for writing or is no database, the disk is full, an option is invalid, no
+ * SQLite is installed or the schema cannot be made; and with `StoreUnavailable` where the database stays locked.
  *
  * @since 0.1.0
  * @category constructors
@@ -69,6 +69,18 @@ export const make = (options: Options): Effect.Effect<ExecutionStore.ExecutionSt
 /**
  * {@link make} as a layer.
  *
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Execution, ExecutionStore } from "holdfast"
+ * import * as SqliteStore from "holdfast/SqliteStore"
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ExecutionStore.ExecutionStore
+ *   yield* store.save(Execution.make({ id: "order-17", definitionId: "order" }))
+ * }).pipe(Effect.provide(SqliteStore.layer({ filename: ":memory:" }))) // or the path of a file
+ * ```
+ *
  * @since 0.1.0
  * @category layers
  */
@@ -76,7 +88,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionStore.ExecutionSto
   Layer.scoped(ExecutionStore.ExecutionStore, make(options))
 
 /**
- * {@link layer}, its options read from the configuration.
+ * {@link layer}, with options from the configuration.
  *
  * @since 0.1.0
  * @category layers

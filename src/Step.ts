@@ -1,5 +1,5 @@
 /**
- * What one step of an execution does, built up from functions.
+ * What a transition decides, built up from functions.
  *
  * @since 0.1.0
  */
@@ -16,22 +16,26 @@ import type { JsonObject } from "./Json.js"
 import type * as Time from "./Time.js"
 
 /**
+ * The identifier of {@link Builder}s.
+ *
  * @since 0.1.0
  * @category type ids
  */
 export const TypeId: typeof internal.TypeId = internal.TypeId
 
 /**
+ * The type of the identifier of {@link Builder}s.
+ *
  * @since 0.1.0
  * @category type ids
  */
 export type TypeId = typeof TypeId
 
 /**
- * What a transition decided: the execution as it is to be, at the version at which it came in, and what else the commit writes. The
- * processor adds the processed event and the acknowledgement, and counts `processedEvents`.
+ * What a transition decided: the execution as it should be, at the version at which it came in, and what else the commit writes. The
+ * processor adds the consumed event and the acknowledgement, and counts `processedEvents`.
  *
- * A plain object will do; a {@link Builder} makes one.
+ * A plain object is a step, too; a {@link Builder} makes one.
  *
  * @since 0.1.0
  * @category models
@@ -47,12 +51,13 @@ export interface Step<out Context = JsonObject> {
  * @since 0.1.0
  * @category models
  */
-export interface Writes extends Omit<Commit, "processed" | "ack" | "cause" | "trace"> {
+export interface Writes extends Omit<Commit, "processed" | "ack" | "origin" | "trace"> {
   readonly trace?: Trace | undefined
 }
 
 /**
- * A trace step. What is left out the processor knows: the event, where the execution was and is, its context after the step, the time.
+ * A trace step. The processor fills in what is left out: the event, the active state before and after, the context after the step, the
+ * time.
  *
  * @since 0.1.0
  * @category models
@@ -62,10 +67,10 @@ export type Trace = { readonly [K in keyof TraceStep]?: TraceStep[K] | undefined
 /**
  * A step that is being built. It is a value: each function gives another one.
  *
- * - `execution`: as it is to be; `context`: its context.
+ * - `execution`: as it should be; `context`: its context.
  * - `event`: the event that the step consumes.
  * - `now`: when the step began, in seconds since the epoch. Every delay of the step counts from it.
- * - `commit`: what else is to be written.
+ * - `commit`: what else the step writes.
  *
  * @since 0.1.0
  * @category models
@@ -79,7 +84,7 @@ export interface Builder<out Context = JsonObject> extends Step<Context>, Pipeab
 }
 
 /**
- * Where an execution is to be. What is left out stays; one that is `PENDING` is `RUNNING` then, unless `status` says otherwise.
+ * Where an execution goes. What is left out stays as it is. A `PENDING` execution becomes `RUNNING`, unless `status` says otherwise.
  *
  * @since 0.1.0
  * @category models
@@ -91,8 +96,8 @@ export interface To<out Context = JsonObject> {
 }
 
 /**
- * An event to emit. Without an `id` it gets one that is made of the execution, its version and the place among the emits of the step: a
- * step that is run again from where it ran, after a crash or by another process, emits the same ids.
+ * An event to emit. Without an `id` it gets one that is made of the execution, its version and the place among the emits of the step. So a
+ * step that runs again, after a crash or in another process, emits the same ids.
  *
  * @since 0.1.0
  * @category models
@@ -100,8 +105,8 @@ export interface To<out Context = JsonObject> {
 export type NewEvent = Pick<Event, "kind"> & { readonly [K in keyof Event]?: Event[K] | undefined }
 
 /**
- * How an execution ends: the model's own verdict, and its result. The result is stored with the execution, and a child carries it home to
- * its parent, except for the keys `child_id`, `outcome` and `__deferred__`, which have a meaning of their own there.
+ * How an execution ends: a word for it, and its result. The result is stored with the execution, and a child gives it to its parent,
+ * without the keys `child_id`, `outcome` and `__deferred__`, which have a meaning of their own there.
  *
  * @since 0.1.0
  * @category models
@@ -115,7 +120,7 @@ export interface Ending {
  * A child to create.
  *
  * - `id`: by default `<parent>:<key>:<n>`, where n counts the spawns of this key.
- * - `context`: what it begins with.
+ * - `context`: its first context, by default empty.
  * - `definition`: the id of the definition that it follows; by default that of its parent.
  * - `rootPath`: the part of the definition that it runs; by default the key, or the whole where `definition` is given.
  *
@@ -140,7 +145,7 @@ export interface Child extends ChildState {
 }
 
 /**
- * Whatever has children: a step, whose execution has them.
+ * A value whose execution may have children, such as a step.
  *
  * @since 0.1.0
  * @category models
@@ -150,15 +155,18 @@ export interface Children {
 }
 
 /**
+ * Whether a value is a {@link Builder}.
+ *
  * @since 0.1.0
  * @category guards
  */
 export const isBuilder: (u: unknown) => u is Builder<unknown> = internal.isBuilder
 
 /**
- * A step that leaves an execution as it is at this event, begun now.
+ * A step that begins now and leaves the execution as it is at this event. The other functions of this module add to it.
  *
  * @example
+ * ```ts
  * import { Effect } from "effect"
  * import { type Processor, Step } from "holdfast"
  *
@@ -168,6 +176,7 @@ export const isBuilder: (u: unknown) => u is Builder<unknown> = internal.isBuild
  *       ? step.pipe(Step.advance("AwaitingPayment"), Step.armTimer("payment", "1 hour"))
  *       : step.pipe(Step.finish(event.kind === "Paid" ? "paid" : "unpaid"))
  *   )
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -176,7 +185,7 @@ export const make: <Context>(execution: WithContext<Context>, event: Event) => E
   internal.make
 
 /**
- * {@link make} for a step that began at `now`.
+ * {@link make}, for a step that began at `now`.
  *
  * @since 0.1.0
  * @category constructors
@@ -185,7 +194,7 @@ export const makeAt: <Context>(execution: WithContext<Context>, event: Event, no
   internal.makeAt
 
 /**
- * Takes the execution to a path, or to what `to` says. `history` remembers the last active child of each state on the way there.
+ * Takes the execution to a path, or where `to` says. `history` remembers the last active child of each state on the way.
  *
  * @since 0.1.0
  * @category execution
@@ -196,7 +205,7 @@ export const advance: {
 } = dual(2, internal.advance)
 
 /**
- * Makes the context another one.
+ * Replaces the context.
  *
  * @since 0.1.0
  * @category execution
@@ -207,10 +216,10 @@ export const updateContext: {
 } = dual(2, internal.updateContext)
 
 /**
- * The execution is `DONE`. Where it is a child, its parent is told by a `Finished` event with the child's id, the outcome, the result and
- * the events that it held back.
+ * Ends the execution: it is `DONE`. Where it is a child, its parent gets a `Finished` event with the child's id, the outcome, the result
+ * and the events that the child held back.
  *
- * A timer that is armed still fires for nobody; {@link cancelTimer} removes it at once.
+ * A timer that is still armed fires without effect; {@link cancelTimer} removes it at once.
  *
  * @since 0.1.0
  * @category execution
@@ -221,8 +230,8 @@ export const finish: {
 } = dual((args) => isBuilder(args[0]), internal.finish)
 
 /**
- * The execution is `CANCELLED`, and otherwise as {@link finish} has it: a parent does not wait for a child that gave up. Without an outcome
- * the parent is told `cancelled`.
+ * Ends the execution: it is `CANCELLED`. A parent gets a `Finished` event as from {@link finish}, so it does not wait for a child that gave
+ * up. Without an outcome that event says `cancelled`.
  *
  * @since 0.1.0
  * @category execution
@@ -233,11 +242,10 @@ export const cancel: {
 } = dual((args) => isBuilder(args[0]), internal.cancel)
 
 /**
- * The execution is `FAILED` with this error: a text as it is, an `Error` as `Type: message` with the error that led to it. What the step
- * writes beside it stays.
+ * Stops the execution: it is `FAILED` with this error. A text is kept as it is, an `Error` as `Type: message` with the error that caused
+ * it. What the step writes beside it is written.
  *
- * A parent is not told: a failed execution waits to be redriven. A failure that the parent is to deal with is an outcome of
- * {@link finish}.
+ * A parent gets no event: a failed execution waits to be redriven. Where the parent should react, end with an outcome of {@link finish}.
  *
  * @since 0.1.0
  * @category execution
@@ -248,7 +256,7 @@ export const fail: {
 } = dual(2, internal.fail)
 
 /**
- * Emits an event to an execution, or with a target of null to whoever relays the outbox.
+ * Emits an event to an execution, or with null as target to the application (see `Commit.Emit`).
  *
  * @since 0.1.0
  * @category writes
@@ -259,7 +267,7 @@ export const emit: {
 } = dual(3, internal.emit)
 
 /**
- * Emits an event that is delivered after a delay, which counts from when the step began.
+ * Emits an event that is delivered after a delay. The delay counts from the begin of the step.
  *
  * @since 0.1.0
  * @category writes
@@ -290,8 +298,8 @@ export const emitAt: {
 } = dual(4, internal.emitAt)
 
 /**
- * Arms the execution's timer at a path, to fire after a delay, which counts from when the step began. One that is armed there already is
- * armed anew.
+ * Arms the execution's timer at a path, to fire after a delay that counts from the begin of the step. A timer that is armed there already
+ * is replaced.
  *
  * @since 0.1.0
  * @category writes
@@ -324,7 +332,7 @@ export const cancelTimer: {
 } = dual(2, internal.cancelTimer)
 
 /**
- * Leaves a step in the execution's trace. Called again it adds to what it said.
+ * Adds to the trace step that the commit leaves in the execution's trace.
  *
  * @since 0.1.0
  * @category writes
@@ -335,8 +343,8 @@ export const trace: {
 } = dual((args) => isBuilder(args[0]), internal.trace)
 
 /**
- * Creates a child and begins to wait for it. `key` is the place in the parent that spawns it: what {@link children} and
- * {@link isJoined} ask by. Where there is a child of this id already, nothing happens.
+ * Creates a child and begins to wait for it. `key` is the place in the parent that spawns it, by which {@link children} and
+ * {@link isJoined} ask. Where the execution has a child of this id already, nothing happens.
  *
  * @since 0.1.0
  * @category children
@@ -347,8 +355,8 @@ export const spawn: {
 } = dual((args) => isBuilder(args[0]), children_.spawn)
 
 /**
- * Writes down that a child has finished, with its outcome and result, where the event of the step is its `Finished`. The events that the
- * child held back are held back by its parent then. Any other event changes nothing.
+ * Records in the parent that a child has finished, with its outcome and result, where the event of the step is its `Finished`. Events that
+ * the child held back are then held back by its parent. At any other event nothing changes.
  *
  * @since 0.1.0
  * @category children
@@ -356,7 +364,7 @@ export const spawn: {
 export const join: <Context>(self: Builder<Context>) => Builder<Context> = children_.join
 
 /**
- * The children, in the order in which they were spawned; of a key, those of the keys below it (`<key>.` or `<key>:`) as well.
+ * The children, in the order in which they were spawned. With a key, those of this key and of the keys below it (`<key>.` or `<key>:`).
  *
  * @since 0.1.0
  * @category children
@@ -364,7 +372,7 @@ export const join: <Context>(self: Builder<Context>) => Builder<Context> = child
 export const children: (self: Children, key?: string) => ReadonlyArray<Child> = children_.children
 
 /**
- * Whether all children have finished, or all of a key and of those below it. Where there are none, there is nothing to wait for.
+ * Whether all children have finished, or, with a key, all of this key and of those below it. True where there are none.
  *
  * @since 0.1.0
  * @category children
@@ -372,8 +380,8 @@ export const children: (self: Children, key?: string) => ReadonlyArray<Child> = 
 export const isJoined: (self: Children, key?: string) => boolean = children_.isJoined
 
 /**
- * Forgets the children that have finished, or those of a key and below it. An execution that spawns for ever must do so, for its row
- * carries every child that it knows.
+ * Removes the children that have finished from the execution, or, with a key, those of this key and below it. An execution that spawns
+ * again and again must do so, because its row holds every child that it knows.
  *
  * @since 0.1.0
  * @category children

@@ -1,7 +1,7 @@
 /**
- * What an execution store can fail with. Four cases, told apart by what the caller can do next: reload and decide again
- * ({@link StoreConflict}), try later ({@link StoreUnavailable}), change the request or the set-up ({@link StoreRejected}), repair the
- * data ({@link StoreCorrupt}).
+ * What an execution store can fail with. Four cases, distinguished by what the caller can do next: load again and decide again
+ * ({@link StoreConflict}), try later ({@link StoreUnavailable}), change the request or the set-up ({@link StoreRejected}), repair the data
+ * ({@link StoreCorrupt}).
  *
  * @since 0.1.0
  */
@@ -13,12 +13,16 @@ import { printable } from "./internal/util/printable.js"
 import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
 /**
+ * The identifier of the errors of a store.
+ *
  * @since 0.1.0
  * @category type ids
  */
 export const TypeId: unique symbol = Symbol.for("holdfast/StoreError")
 
 /**
+ * The type of the identifier of the errors of a store.
+ *
  * @since 0.1.0
  * @category type ids
  */
@@ -28,10 +32,24 @@ const on = (executionId: string | undefined): string =>
   executionId === undefined ? "" : ` of execution ${JSON.stringify(executionId)}`
 
 /**
- * Somebody else advanced the execution first: the stored version is not the one the commit started from. Nothing was written.
- * Reload the execution and run the step again.
+ * Another commit advanced the execution first: the stored version is not the one from which this commit started. Nothing was written. Load
+ * the execution and run the step again.
  *
- * `found` is the stored version, or none where no such execution is stored (a purged one, or one that was never created).
+ * `found` is the stored version, none where no such execution is stored: it was never created, or was purged.
+ *
+ * @example
+ * ```ts
+ * import { Effect, Option } from "effect"
+ * import { ExecutionStore } from "holdfast"
+ *
+ * // Loads and decides again for as long as others come first.
+ * const setPriority = (id: string, priority: number) =>
+ *   Effect.gen(function* () {
+ *     const store = yield* ExecutionStore.ExecutionStore
+ *     const execution = yield* store.load(id)
+ *     if (Option.isSome(execution)) yield* store.save({ ...execution.value, priority })
+ *   }).pipe(Effect.retry({ times: 9, while: ({ _tag }) => _tag === "StoreConflict" }))
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -69,11 +87,11 @@ const storeUnavailableFields = {
 }
 
 /**
- * The store cannot answer now and may later: the database is locked, the cluster has no leader, a connection broke, a time-out
- * passed, the store is shutting down. Retry under a `Schedule`.
+ * The store cannot answer now and may later: the database is locked, the cluster has no leader, a connection broke, a time-out passed, the
+ * store is shutting down. Retry under a `Schedule`.
  *
- * `outcome` says what became of a write: `"not-applied"` is certain, `"unknown"` means that it may have been applied or may still be.
- * A read always says `"not-applied"`.
+ * `outcome` says what became of a write: `"not-applied"` is certain, `"unknown"` means that it may have been applied or may still be. For
+ * reads it is always `"not-applied"`.
  *
  * @since 0.1.0
  * @category errors
@@ -122,10 +140,16 @@ const storeRejectedFields = {
 }
 
 /**
- * The store will never accept this: invalid input (`path` names the part), an SQL error, a constraint, a full disk, missing rights, a
- * file that is no database, a value, row or answer above a limit of the database (`"too-large"`; `detail` names the limit), a numbered table
- * that has no numbers left (`"exhausted"`; `detail` says which), work that is another process's by now (`"lease-lost"`; see `Lease.fencedBy`).
- * Nothing was written.
+ * The store does not accept this. Nothing was written. `reason` says why:
+ *
+ * - `"invalid-input"`: an option or a value is invalid; `path` names it.
+ * - `"sql"`, `"constraint"`: an error of the database's, which the `cause` has.
+ * - `"too-large"`: a value, row or answer is above a limit; `detail` names it.
+ * - `"exhausted"`: a numbered table has no numbers left; `detail` says which.
+ * - `"disk-full"`, `"read-only"`: the database cannot be written to.
+ * - `"auth"`: the credentials are wrong, or lack a right.
+ * - `"open"`, `"schema"`: the database cannot be opened, or its tables cannot be made or are of an unknown version.
+ * - `"lease-lost"`: the work belongs to another process by now; see `Lease.fencedBy`.
  *
  * @since 0.1.0
  * @category errors
@@ -160,10 +184,11 @@ const storeCorruptFields = {
 }
 
 /**
- * A stored row does not decode. `table` is the table's name without its prefix, `key` the row's key in it, `problem` what is wrong.
- * Other rows are not affected: listings and relays report the row and go on.
+ * A stored row does not decode. Other rows are not affected: listings and relays report the row and go on.
  *
- * `work` is there where the row is an outbox entry, a spawn or a timer: what `ExecutionStore.deadLetters.bury` takes to move it to the dead letters.
+ * - `table`: the name of the table, without its prefix; `key`: the key of the row in it; `problem`: what is wrong.
+ * - `work`: where the row is an outbox entry, a spawn or a timer, what `ExecutionStore.deadLetters.bury` needs to move it to the dead
+ *   letters.
  *
  * @since 0.1.0
  * @category errors
@@ -190,7 +215,7 @@ export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/Sto
 }
 
 /**
- * What every operation of a store can fail with. A commit can fail with {@link StoreConflict} too.
+ * What every operation of a store can fail with. A commit can fail with {@link StoreConflict}, too.
  *
  * @since 0.1.0
  * @category errors
@@ -198,6 +223,8 @@ export class StoreCorrupt extends Schema.TaggedError<StoreCorrupt>("holdfast/Sto
 export type StoreError = StoreUnavailable | StoreRejected | StoreCorrupt
 
 /**
+ * Whether a value is one of the errors of a store, {@link StoreConflict} included.
+ *
  * @since 0.1.0
  * @category guards
  */

@@ -1,5 +1,5 @@
 /**
- * Keeps the gauges of what waits in the store: the backlog, the age of the oldest work, and the dead letters (see `Metrics`).
+ * Sets the gauges of the work in the store: the backlog, the age of the oldest work, and the dead letters (see `Metrics`).
  *
  * @since 0.1.0
  */
@@ -84,11 +84,11 @@ const untilChange = ({ outbox, spawns, timers }: Stats, written: Effect.Latch): 
   })
 
 /**
- * How it is.
+ * The state of the measurement.
  *
  * - `lastRun`: when the gauges were last set, in seconds since the epoch; none before the first time.
- * - `lastError`: the last thing that went wrong, and when, in seconds since the epoch. It stays when all is well again.
- * - `outage`: what it waits out now, where the store cannot be counted; none otherwise.
+ * - `lastError`: the last failure and when it was, in seconds since the epoch. It is kept when later runs succeed.
+ * - `outage`: the outage of the store that it waits for the end of; none where there is none.
  *
  * @since 0.1.0
  * @category models
@@ -100,10 +100,10 @@ export interface Health {
 }
 
 /**
- * Sets the gauges again and again until the scope closes.
+ * Sets the gauges at each `interval` until the scope closes.
  *
- * - `health`: how it is.
- * - `awaitFatal`: dies with the defect that ended it. It ends no other way.
+ * - `health`: its state.
+ * - `awaitFatal`: waits for the defect that ends it, and dies with it. Nothing else ends it.
  *
  * @since 0.1.0
  * @category models
@@ -119,8 +119,9 @@ const decode = decoder(
 )
 
 /**
- * Begins to set the gauges. While the store cannot be read they keep what they had; the log says so once. Fails with `StoreRejected` where an
- * option is not one.
+ * Starts to set the gauges. While the store cannot be read they keep their values, and the log says so once.
+ *
+ * Fails with `StoreRejected` where an option is invalid.
  *
  * @since 0.1.0
  * @category constructors
@@ -156,6 +157,15 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, StoreRejec
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Layer } from "effect"
+ * import { MemoryStore, Telemetry } from "holdfast"
+ *
+ * // For a process without a runtime, which does this itself.
+ * const Live = Telemetry.layer({ interval: "1 minute" }).pipe(Layer.provideMerge(MemoryStore.layer))
+ * ```
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * Points in time. What is stored, and what the store gives back, are seconds since the epoch, as a double with its fraction; what goes in may
- * be a `DateTime` or a `Date` too.
+ * Points in time. The store keeps them, and gives them back, as seconds since the epoch: a double with its fraction. Functions also take a
+ * `DateTime` or a `Date`.
  *
- * Beware of the unit: a number is in seconds here, where `Date` and Effect's `DateTime` count milliseconds.
+ * Mind the unit: a number is in seconds here, where `Date` and Effect's `DateTime` count milliseconds.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /**
- * A point in time as functions of this library take it: a `DateTime`, a `Date`, or seconds since the epoch.
+ * A point in time as functions of this library take it: a `DateTime`, a `Date`, or a number of seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -19,6 +19,8 @@ import * as Schema from "effect/Schema"
 export type Input = number | DateTime.DateTime | Date
 
 /**
+ * The schema of a point in time that is given.
+ *
  * @since 0.1.0
  * @category schemas
  */
@@ -30,13 +32,17 @@ export const Input: Schema.Schema<Input> = Schema.Union(
 ).annotations({ identifier: "Time.Input" })
 
 /**
- * The seconds since the epoch of a point in time.
+ * A point in time in seconds since the epoch.
  *
  * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { DateTime } from "effect"
  * import { Time } from "holdfast"
- * import * as DateTime from "effect/DateTime"
  *
- * Time.toSeconds(DateTime.unsafeMake("2026-09-21T10:00:00Z")) // 1789984800
+ * assert.strictEqual(Time.toSeconds(DateTime.unsafeMake("2026-09-21T10:00:00Z")), 1789984800)
+ * assert.strictEqual(Time.toSeconds(new Date("2026-09-21T10:00:00.250Z")), 1789984800.25)
+ * ```
  *
  * @since 0.1.0
  * @category conversions
@@ -48,14 +54,15 @@ export const toSeconds = (time: Input): number => {
 }
 
 /**
- * The point in time of seconds since the epoch, such as an execution's `createdAt`, to the millisecond; none where it lies outside of the
- * years that a `DateTime` can hold.
+ * The `DateTime` of a number of seconds since the epoch, such as an execution's `createdAt`, to the millisecond; none outside of the years
+ * that a `DateTime` can hold.
  *
  * @since 0.1.0
  * @category conversions
  */
 export const toDateTime = (seconds: number): Option.Option<DateTime.Utc> => {
-  // Far from the epoch `seconds * 1000` can round to the next millisecond. The two parts do not: the first is exact, and the second is small.
+  // Far from the epoch `seconds * 1000` can round to the next millisecond. The two parts do not: the first is exact, and the second is
+  // small.
   const whole = Math.trunc(seconds)
   return DateTime.make(whole * 1000 + Math.round((seconds - whole) * 1000))
 }

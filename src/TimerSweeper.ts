@@ -1,5 +1,5 @@
 /**
- * Fires the timers that are due.
+ * The worker that fires timers when they are due.
  *
  * @since 0.1.0
  */
@@ -30,12 +30,10 @@ import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from 
 import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**
- * How timers are fired.
- *
  * - `deliver`: gets the `Timeout` event of every timer that is due, at least once, with the same id each time. A timer can be cancelled
- *   between the sweep's reading and the delivery: a delivery that must not fire it then asks the store's `isArmed`, as the processor does.
- * - `pollInterval`: how often to look for what other processes armed; by default 5 seconds, at most a day. Between these the sweeper sleeps
- *   until the next timer is due, and wakes when this process arms an earlier one.
+ *   after the sweeper read it: a delivery that must not fire a cancelled timer asks `ExecutionStore.timers.isArmed`, as the processor does.
+ * - `pollInterval`: how often to look for timers that other processes armed; by default 5 seconds, at most a day. Meanwhile the sweeper
+ *   sleeps until the next timer is due, and wakes when this process arms an earlier one.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
@@ -46,16 +44,17 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 }
 
 /**
- * The timer sweeper. Timers of one execution fire in the order of their times, executions side by side. A timer is removed when it is
- * delivered, and only where it was not armed anew meanwhile. It also puts emits that were delayed into the outbox when they are due.
+ * The timer sweeper. Timers of one execution fire in the order of their times, different executions side by side. A timer is removed when
+ * it is delivered, unless it was armed for another time meanwhile. The sweeper also puts delayed events into the outbox when they are due.
  *
- * A timer that fails holds back those of its own execution alone, and is tried again as `retry` says. The store remembers attempts and error
- * over restarts. After `maxAttempts` it is a dead letter, and at once where the delivery fails with `QueueWorker.Refused` or
- * `QueueWorker.TargetNotFound`, or where the row is no timer. `QueueWorker.Postponed`, a processor's `ExecutionSuspended` and `StoreUnavailable` do not
- * count: the timer waits, and is tried at once when a commit of this process advances the execution.
+ * A timer that fails is tried again as `retry` says; later timers of the same execution wait for it, others do not. The store remembers
+ * attempts and error over restarts. After `maxAttempts` the timer is a dead letter. It is one at once where the delivery fails with
+ * `QueueWorker.Refused` or `QueueWorker.TargetNotFound`, and where the row is no timer. `QueueWorker.Postponed`, a processor's
+ * `ExecutionSuspended` and `StoreUnavailable` count as no attempt: the timer waits, and is tried at once when a commit of this process
+ * advances the execution.
  *
- * The id of a `Timeout` event is made of execution, path and time. A timer that fired and is armed anew for exactly the same time is
- * therefore the same event, which its execution has consumed: it is removed and does not fire again. Arm it for a later time.
+ * The id of a `Timeout` event is made of execution, path and time. So a timer that fired and is armed again for exactly the same time makes
+ * the same event, which its execution has consumed: it is removed without effect. Arm it for a later time.
  *
  * @since 0.1.0
  * @category models
@@ -63,6 +62,8 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 export interface TimerSweeper extends QueueWorker {}
 
 /**
+ * The service of the timer sweeper.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -75,7 +76,7 @@ const decode = decoder(
 )
 
 /**
- * Starts a sweeper, which runs until the scope closes. The services that `deliver` needs are taken once, here.
+ * Starts a sweeper, which runs until the scope closes. The services that `deliver` needs are taken from the context here.
  *
  * Fails with `StoreRejected` where an option is not one.
  *
@@ -173,6 +174,18 @@ const before = (fireAt: number): Timer | undefined =>
 
 /**
  * {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { TimerSweeper } from "holdfast"
+ *
+ * // For an application that uses the store for its timers. `ExecutionRuntime.layer` starts a sweeper of its own.
+ * const Sweeper = TimerSweeper.layer({
+ *   pollInterval: "30 seconds",
+ *   deliver: ({ executionId, path }) => Effect.as(Effect.log(`${executionId}: ${path} is due`), "Delivered" as const)
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category layers

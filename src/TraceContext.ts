@@ -1,5 +1,5 @@
 /**
- * Trace contexts as texts, so that a trace can be followed across the outbox and out of the process.
+ * Trace contexts as texts, so that a trace can be followed through the outbox and to other processes.
  *
  * @since 0.1.0
  */
@@ -14,15 +14,16 @@ const isPropagated = (span: Tracer.AnySpan): boolean => !Context.get(span.contex
 const isNone = (id: string): boolean => /^0*$/.test(id)
 
 /**
- * The span as a W3C `traceparent`: the text that an outbox entry carries, and that an HTTP header of this name may carry on. None where
- * the tracer's ids are not of this form, or where the span is not to be propagated.
+ * A span as a W3C `traceparent`, the text that an outbox entry holds and that an HTTP header of this name can carry. None where the
+ * tracer's ids are not of this form, or where the span must not be propagated.
  *
  * @example
+ * ```ts
+ * import { Effect, Option } from "effect"
  * import { TraceContext } from "holdfast"
- * import * as Effect from "effect/Effect"
- * import * as Option from "effect/Option"
  *
  * const header = Effect.map(Effect.option(Effect.currentParentSpan), Option.flatMap(TraceContext.toTraceparent))
+ * ```
  *
  * @since 0.1.0
  * @category encoding
@@ -33,7 +34,7 @@ export const toTraceparent = (span: Tracer.AnySpan): Option.Option<string> => {
 }
 
 /**
- * The span that a W3C `traceparent` names; none where the text is not one.
+ * The span of a W3C `traceparent`; none where the text is not one.
  *
  * @since 0.1.0
  * @category decoding

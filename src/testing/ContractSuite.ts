@@ -1,5 +1,5 @@
 /**
- * The contract of an execution store, as tests that any store must pass.
+ * The contract of an execution store, as tests that every store must pass.
  *
  * @since 0.1.0
  */
@@ -43,7 +43,7 @@ import { verify, verifyAnything } from "./contract/verify.js"
 import * as Subject from "./Subject.js"
 
 /**
- * The topics of the contract by name, each of which registers its tests. To work on one at a time, call it with `Subject.make(layer)`.
+ * The topics of the contract by name. Each registers its tests. To work on one topic at a time, call it with `Subject.make(layer)`.
  *
  * @since 0.1.0
  * @category tests
@@ -87,17 +87,18 @@ export const topics = {
 } satisfies { readonly [name: string]: (subject: Subject.Subject) => void }
 
 /**
- * Registers the whole contract with vitest, under a name. The layer is built anew for each test and must give an empty store with the
- * default options; it is built under `TestClock`.
+ * Registers the whole contract with vitest, under a name. The layer is built for each test, under `TestClock`. It must give an empty store
+ * with the default options.
  *
- * `options.raw` lets tests put rows past the store, `options.layerWith` lets them choose its options; tests that need what is not given
- * are not registered.
+ * Tests of foreign and corrupt rows need `options.raw`, tests of options `options.layerWith`; without these they are not registered.
  *
  * @example
+ * ```ts
  * import * as ContractSuite from "holdfast/testing/ContractSuite"
  * import * as MemoryStore from "holdfast/MemoryStore"
  *
  * ContractSuite.suite("MemoryStore", MemoryStore.layer, { layerWith: MemoryStore.layerWith })
+ * ```
  *
  * @since 0.1.0
  * @category tests

@@ -14,7 +14,7 @@ import type { JsonObject } from "../Json.js"
 import { awkwardTexts } from "./internal/samples.js"
 
 /**
- * Any well-formed text, with those that layers below a store are known to stumble over.
+ * Any well-formed text, with samples that databases and their clients are known to get wrong.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -41,7 +41,7 @@ const big = FastCheck.oneof(
 const finite = FastCheck.double({ noNaN: true, noDefaultInfinity: true })
 
 /**
- * A number as it is read back: any finite double, or a `bigint` of 2^53 and more in magnitude.
+ * A number as a store gives it back: any finite double, or a `bigint` of 2^53 or more in magnitude.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -78,7 +78,7 @@ export const jsonObject: FastCheck.Arbitrary<JsonObject> = FastCheck.dictionary(
 })
 
 /**
- * Keys that no model knows, with free data.
+ * Keys that no model has, with free data.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -121,6 +121,8 @@ export const fireAt: FastCheck.Arbitrary<number> = FastCheck.oneof(
 )
 
 /**
+ * A list of times for timers.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -134,6 +136,8 @@ const time = FastCheck.option(
 )
 
 /**
+ * An event, with all its keys.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -147,12 +151,16 @@ export const event: FastCheck.Arbitrary<Event> = FastCheck.record({
 })
 
 /**
+ * An emit without a delay, with a target or without.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
 export const emit: FastCheck.Arbitrary<Emit> = FastCheck.record({ targetId: FastCheck.option(id), event })
 
 /**
+ * An emit with `dueAt`.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -163,12 +171,16 @@ export const delayedEmit: FastCheck.Arbitrary<Emit> = FastCheck.record({
 })
 
 /**
+ * A child to create.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
 export const spawn: FastCheck.Arbitrary<Spawn> = FastCheck.record({ childId: id, rootPath: text, context: jsonObject })
 
 /**
+ * A timer operation at one of these paths, by default at any.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -179,6 +191,8 @@ export const timerOp = (path: FastCheck.Arbitrary<string> = text): FastCheck.Arb
   )
 
 /**
+ * A trace step, with `assigned` or without.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -197,6 +211,8 @@ export const traceStep: FastCheck.Arbitrary<TraceStep> = FastCheck.tuple(
 ).map(([step, assigned]) => ({ ...step, ...assigned }))
 
 /**
+ * What a parent knows of a child.
+ *
  * @since 0.1.0
  * @category arbitraries
  */
@@ -247,7 +263,7 @@ export const execution: FastCheck.Arbitrary<Execution> = FastCheck.record({
 })
 
 /**
- * What is recorded of a failure.
+ * The record of a failure, without its work and time.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -259,7 +275,7 @@ export const failure: FastCheck.Arbitrary<Omit<Failure, "work" | "failedAt">> = 
 })
 
 /**
- * How work is given up.
+ * The reason for which work is given up.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -271,7 +287,7 @@ export const burial: FastCheck.Arbitrary<Burial> = FastCheck.record({
 })
 
 /**
- * What a commit writes beside its execution, save an ack.
+ * What a commit writes beside its execution, without `ack`.
  *
  * @since 0.1.0
  * @category arbitraries

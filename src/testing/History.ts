@@ -16,7 +16,8 @@ import * as Generators from "./Generators.js"
 import { visible } from "./internal/state.js"
 
 /**
- * Which value of an execution a commit starts from: the stored one, a new one, one that was current once, or one that nobody has.
+ * The value of an execution from which a commit starts: the stored one (`Current`), a new one (`Fresh`), one of a version that is not there
+ * yet (`Ahead`), or one that was stored before (`Held`).
  *
  * @since 0.1.0
  * @category models
@@ -24,7 +25,7 @@ import { visible } from "./internal/state.js"
 export type Base = { readonly _tag: "Current" | "Fresh" | "Ahead" } | { readonly _tag: "Held"; readonly nth: number }
 
 /**
- * The work that a commit finishes, by its place among what this history caused, because two stores need not number alike.
+ * The work that a commit finishes, by its place among the work of this history, because two stores need not number alike.
  *
  * @since 0.1.0
  * @category models
@@ -164,7 +165,7 @@ const deadLetterQuery = FastCheck.record(
 const tagged = <const Tag extends Operation["_tag"]>(_tag: Tag) => FastCheck.constant(_tag)
 
 /**
- * One operation. Commits prevail, most of them from the stored version.
+ * One operation. Most are commits, and most of these start from the stored version.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -210,7 +211,7 @@ export const operation: FastCheck.Arbitrary<Operation> = FastCheck.oneof(
 )
 
 /**
- * A history of about `length` operations.
+ * A history of `length` to `length + 10` operations.
  *
  * @since 0.1.0
  * @category arbitraries
@@ -219,8 +220,8 @@ export const operations = (length: number): FastCheck.Arbitrary<ReadonlyArray<Op
   FastCheck.array(operation, { minLength: length, maxLength: length + 10 })
 
 /**
- * Plays operations on the store of the context, one after the other. Two correct stores may give different seqs, so results have the rank of
- * a seq among those given so far in its place.
+ * Plays operations on the store of the context, one after the other. Two correct stores may give different seqs, so results have the rank
+ * of a seq among those given so far in its place.
  *
  * @since 0.1.0
  * @category models
@@ -235,6 +236,28 @@ export interface Player {
 
 /**
  * A player that has played nothing yet. It is for one store and one history: it remembers the seqs that the store gave.
+ *
+ * @example
+ * ```ts
+ * import { Effect, TestClock, TestContext } from "effect"
+ * import * as MemoryStore from "holdfast/MemoryStore"
+ * import * as History from "holdfast/testing/History"
+ *
+ * // What a store answers to a history, and what is in it at the end.
+ * const play = (history: ReadonlyArray<History.Operation>) =>
+ *   Effect.gen(function* () {
+ *     const player = History.makePlayer()
+ *     const answers = yield* Effect.forEach(history, (operation) =>
+ *       operation._tag === "Wait" ? TestClock.adjust(operation.millis) : player.play(operation)
+ *     )
+ *     return { answers, state: yield* player.state }
+ *   })
+ *
+ * const program = play([{ _tag: "Enqueue", emits: [] }, { _tag: "Wait", millis: 5 }, { _tag: "List", query: {} }]).pipe(
+ *   Effect.provide(MemoryStore.layer),
+ *   Effect.provide(TestContext.TestContext)
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -253,7 +276,9 @@ export const makePlayer = (): Player => {
   }
 }
 
-/** What a player remembers: all versions of each execution that were committed, and all seqs of the outbox in the order in which they came. */
+/**
+ * What a player remembers: all versions of each execution that were committed, and all seqs of the outbox in the order in which they came.
+ */
 interface Played {
   readonly versions: Map<string, ReadonlyArray<Execution.Execution>>
   readonly seqs: Array<number>

@@ -1,5 +1,5 @@
 /**
- * A store under test: how the tests of the contract get it, fresh for each of them.
+ * A store under test, as the tests of the contract use it: a fresh one for each.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import type { ExecutionStore, Options as Limits } from "../ExecutionStore.js"
 export type Table = StoredTable
 
 /**
- * A row, by the names of its columns, as another program could have written it.
+ * A row by the names of its columns, as another program could have written it.
  *
  * @since 0.1.0
  * @category models
@@ -40,10 +40,11 @@ export interface StoreOptions extends Limits {
 }
 
 /**
- * - `raw`: inserts a row past the store, into the same database. Without it the tests of foreign and corrupt rows are not registered.
+ * - `raw`: inserts a row into the same database without the store. Without it the tests of foreign and corrupt rows are not registered.
  * - `layerWith`: the store with other options than its defaults. Without it the tests of these options are not registered.
  * - `timeout`: how many milliseconds a test may take, by default what vitest is configured to. A cluster far away needs more.
- * - `runs`: how many values a property is tried with at most; without it as many as the property asks for, 6 to 20. Each has a store of its own.
+ * - `runs`: how many values a property is tried with at most; without it as many as the property asks for, 6 to 20. Each has a store of its
+ *   own.
  *
  * @since 0.1.0
  * @category models
@@ -56,7 +57,7 @@ export interface Options<R> {
 }
 
 /**
- * What the body of a test may use.
+ * The services that the body of a test may use.
  *
  * @since 0.1.0
  * @category models
@@ -80,22 +81,24 @@ export interface Subject {
     body: (value: T) => Effect.Effect<A, E, Services>
   ) => void
 
-  /** Whether tests can put rows past the store. */
+  /** Whether tests can insert rows without the store. */
   readonly hasRaw: boolean
 
-  /** A test that puts rows past the store. */
+  /** A test that inserts rows without the store. It is not registered where there is no `raw`. */
   readonly rawTest: <A, E>(
     name: string,
     body: (insert: (table: Table, row: Row) => Effect.Effect<void, unknown>) => Effect.Effect<A, E, Services>
   ) => void
 
-  /** A test of a store with options. */
+  /** A test of a store with options. It is not registered where there is no `layerWith`. */
   readonly testWith: <A, E>(options: StoreOptions, name: string, body: () => Effect.Effect<A, E, Services>) => void
 }
 
 const seed = 20260730
 
 /**
+ * The subject that registers its tests with vitest. The layer is built for each test.
+ *
  * @since 0.1.0
  * @category constructors
  */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import * as Effect from "effect/Effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 const run = promisify(execFile)
@@ -33,18 +34,27 @@ const docstringsOf = (source: string): string =>
     .map((line) => (/^\s*\*/.test(line) ? line.replace(/^\s*\* ?/, "") : ""))
     .join("\n")
 
-const snippets = async (): Promise<ReadonlyArray<Snippet>> => {
+const read = (file: string): Promise<string> => readFile(join(root, file), "utf8")
+
+const snippetsOfPages = async (): Promise<ReadonlyArray<Snippet>> => {
   const pages = [
     ...(await readdir(root)).filter((file) => file.endsWith(".md")),
     // Its blocks are files of examples/, which belong together and are compiled there.
     ...(await filesBelow("docs", ".md")).filter((file) => file !== join("docs", "getting-started.md"))
   ]
-  const sources = await filesBelow("src", ".ts")
-  const read = (file: string) => readFile(join(root, file), "utf8")
-  const inPages = pages.map(async (page) => blocksOf(page, await read(page)))
-  const inSources = sources.map(async (source) => blocksOf(source, docstringsOf(await read(source))))
-  return (await Promise.all([...inPages, ...inSources])).flat()
+  return (await Promise.all(pages.map(async (page) => blocksOf(page, await read(page))))).flat()
 }
+
+const snippetsOfDocstrings = async (): Promise<ReadonlyArray<Snippet>> => {
+  const sources = await filesBelow("src", ".ts")
+  return (await Promise.all(sources.map(async (source) => blocksOf(source, docstringsOf(await read(source)))))).flat()
+}
+
+/** Whether it registers tests, which a test cannot do. */
+const isSuite = ({ text }: Snippet): boolean => text.includes('from "holdfast/testing/ContractSuite"')
+
+/** Whether it has a program to run. The others only declare something: most need a server, or an application's own code. */
+const hasProgram = ({ text }: Snippet): boolean => /^const program\b/m.test(text)
 
 // Exporters of others, which this checkout does not install.
 const elsewhere = `
@@ -66,7 +76,7 @@ describe("the snippets of the pages and the docstrings", () => {
   afterAll(() => rm(directory, { recursive: true, force: true }))
 
   it("compile, each by itself", async () => {
-    const all = await snippets()
+    const all = [...(await snippetsOfPages()), ...(await snippetsOfDocstrings())]
     expect(all.length).toBeGreaterThan(5)
     const config = {
       extends: join(root, "tsconfig.base.json"),
@@ -94,5 +104,22 @@ describe("the snippets of the pages and the docstrings", () => {
       (_, i, line) => `${all[Number(i)]?.place}, its line (${line}`
     )
     expect(placed).toBe("")
+  })
+
+  it("run, those of docstrings: each loads, and its program succeeds", async () => {
+    const all = (await snippetsOfDocstrings()).filter((snippet) => !isSuite(snippet))
+    expect(all.filter(hasProgram).length).toBeGreaterThan(10)
+    const failures: Array<string> = []
+    for (const [i, snippet] of all.entries()) {
+      const file = join(directory, `example${i}.ts`)
+      await writeFile(file, hasProgram(snippet) ? `${snippet.text}\nexport { program }\n` : snippet.text)
+      try {
+        const { program } = await import(file)
+        if (program !== undefined) await Effect.runPromise(program)
+      } catch (error) {
+        failures.push(`${snippet.place}: ${error}`)
+      }
+    }
+    expect(failures).toEqual([])
   })
 })

@@ -7,8 +7,8 @@ const daysIn = (year: number, month: number): number => {
 }
 
 /**
- * Whether a text is an ISO 8601 date, or a date and time, that the format's other readers take for one: a day of the calendar from the year 1
- * on, no hour 24, no leap second, and a zone of less than a day.
+ * Whether a text is an ISO 8601 date, or a date and time, that the format's other readers take for one: a day of the calendar from the year
+ * 1 on, no hour 24, no leap second, and a zone of less than a day.
  */
 export const isDateTime = (text: string): boolean => {
   const parts = pattern.exec(text)

@@ -15,13 +15,16 @@ export const pythonFloat = (n: number): string => {
 }
 
 /**
- * Whether `JSON.stringify` writes a number so that it is read back as the same: not where it would write a double beyond 2^53 with the digits of an
- * integer, nor negative zero. False for what is no number of JSON.
+ * Whether `JSON.stringify` writes a number so that it is read back as the same: not where it would write a double beyond 2^53 with the
+ * digits of an integer, nor negative zero. False for what is no number of JSON.
  */
 export const isPlainNumber = (n: number): boolean =>
   n > -(2 ** 53) && n < 2 ** 53 && (n !== 0 || 1 / n === Number.POSITIVE_INFINITY)
 
-/** The JSON text of a finite double, which reads back as the same double: beyond 2^53, and for negative zero, with a fraction or an exponent. */
+/**
+ * The JSON text of a finite double, which reads back as the same double: beyond 2^53, and for negative zero, with a fraction or an
+ * exponent.
+ */
 export const numberText = (n: number): string => (isPlainNumber(n) ? String(n) : pythonFloat(n))
 
 /** The most digits of an integer that Python's readers take. */

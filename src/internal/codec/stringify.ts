@@ -53,8 +53,8 @@ const take = (look: Look, characters: number): boolean => {
 }
 
 /**
- * Whether JSON carries the value as it is, except for lone surrogates; false also where only a closer look could tell. The whole of an execution
- * goes through this at each commit.
+ * Whether JSON carries the value as it is, except for lone surrogates; false also where only a closer look could tell. The whole of an
+ * execution goes through this at each commit.
  */
 const isPlain = (u: unknown, depth: number, look: Look): boolean => {
   switch (typeof u) {

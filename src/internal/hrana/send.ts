@@ -59,8 +59,8 @@ export const redact = (text: string, token: string | undefined): string =>
   token === undefined ? text : text.replaceAll(token, "<redacted>")
 
 /**
- * Sends a request and gives the body of an answer of success. A token that is refused has done nothing yet: another one, where there is one,
- * is tried at once.
+ * Sends a request and gives the body of an answer of success. A token that is refused has done nothing yet: another one, where there is
+ * one, is tried at once.
  */
 export const send = (
   message: Message,

@@ -58,7 +58,9 @@ const failure = (detail: string): Failure => new Failure({ reason: "connection",
 
 const countTables: Statement = { sql: "SELECT count(*) FROM sqlite_master", params: [] }
 
-/** Asks the server, where nobody waits: while the replica's own connection looks for a server that is away, the whole process stands still. */
+/**
+ * Asks the server, where nobody waits: while the replica's own connection looks for a server that is away, the whole process stands still.
+ */
 const ask = ({ options, state }: Syncing): Effect.Effect<number, Failure> =>
   Effect.suspend(() => {
     const known = state.frame

@@ -24,8 +24,8 @@ const whole = (value: Value | undefined): unknown =>
   value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value ?? null)
 
 /**
- * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as bytes,
- * with a mark in front that tells it from what is stored as bytes.
+ * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as
+ * bytes, with a mark in front that tells it from what is stored as bytes.
  */
 export const makeRead = (): ((
   client: Client,

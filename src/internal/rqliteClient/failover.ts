@@ -100,8 +100,8 @@ const follow = <A>(
 }
 
 /**
- * One error for a round in which no node could answer. Only where each of them refused the request is it refused: where one names another as
- * the leader, or cannot answer now, that may change.
+ * One error for a round in which no node could answer. Only where each of them refused the request is it refused: where one names another
+ * as the leader, or cannot answer now, that may change.
  */
 const summary = ({ operation }: requestErrors.Call, { errors, pointed }: Round): RqliteError => {
   const unavailable = errors.filter((error) => error._tag === "RqliteUnavailable")

@@ -100,8 +100,8 @@ export const analysisOf = (sql: string): Analysis => {
 }
 
 /**
- * The text with the placeholders of the given parameters wrapped, so that hexadecimal digits bound to them are the text that they stand for.
- * The `+` takes away the affinity that the cast would bring: comparisons are those of a bare placeholder.
+ * The text with the placeholders of the given parameters wrapped, so that hexadecimal digits bound to them are the text that they stand
+ * for. The `+` takes away the affinity that the cast would bring: comparisons are those of a bare placeholder.
  */
 export const withText = (analysis: Analysis, isText: (index: number) => boolean): string => {
   let text = ""

@@ -47,8 +47,8 @@ export interface Shares {
 }
 
 /**
- * Shares differ by one at most, and who has one more is decided by the order of the members' names: all that see the same members agree, and
- * one that comes or goes moves few leases. `evict` are the members that are dead.
+ * Shares differ by one at most, and who has one more is decided by the order of the members' names: all that see the same members agree,
+ * and one that comes or goes moves few leases. `evict` are the members that are dead.
  */
 export const share = (
   holder: string,

@@ -45,8 +45,8 @@ export const closed: Problem = {
 }
 
 /**
- * Reads a failure of an SQLite client; its own message says nothing, what it was caused by does. `code` is the name of SQLite's result code,
- * without `SQLITE_`.
+ * Reads a failure of an SQLite client; its own message says nothing, what it was caused by does. `code` is the name of SQLite's result
+ * code, without `SQLITE_`.
  */
 export const problemOf = ({ cause }: { readonly cause?: unknown }, code: string = codeOf(cause)): Problem => {
   const text = cause instanceof Error ? cause.message : String(cause)
@@ -66,13 +66,16 @@ interface Place {
 }
 
 /**
- * Whether what failed may be applied all the same. An I/O error of a COMMIT leaves open whether it reached the disk. One that left no transaction
- * behind may have ended it either way, save for what SQLite refuses a COMMIT for.
+ * Whether what failed may be applied all the same. An I/O error of a COMMIT leaves open whether it reached the disk. One that left no
+ * transaction behind may have ended it either way, save for what SQLite refuses a COMMIT for.
  */
 export const mayBeApplied = ({ kind }: Problem, { committing = false, over = false }: Place): boolean =>
   committing && (kind === "io" || (over && (kind === "sql" || kind === "open")))
 
-/** That a transaction did not end, from what its ROLLBACK failed with: what it wrote must neither be seen nor be committed with anything else. */
+/**
+ * That a transaction did not end, from what its ROLLBACK failed with: what it wrote must neither be seen nor be committed with anything
+ * else.
+ */
 export const leftOpen = ({ cause, said }: Problem): Problem => ({
   kind: "io",
   said,

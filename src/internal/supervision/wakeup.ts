@@ -27,8 +27,8 @@ export interface Wakeup {
 }
 
 /**
- * `sleepsUntil` is none while the fiber is awake: then there is nobody to wake, as it looks at `requested` before it sleeps. `quiet` is open
- * while it sleeps and nothing runs beside it.
+ * `sleepsUntil` is none while the fiber is awake: then there is nobody to wake, as it looks at `requested` before it sleeps. `quiet` is
+ * open while it sleeps and nothing runs beside it.
  */
 interface State {
   readonly busy: () => boolean

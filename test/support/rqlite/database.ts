@@ -57,7 +57,9 @@ const bind = (sql: string, params: ReadonlyArray<Param>): ReadonlyArray<unknown>
 
 type Prepared = Sqlite.Statement<Array<unknown>, ReadonlyArray<unknown>>
 
-/** One connection for all writes, whose counters of affected rows and of the last rowid every statement reports, also one that changes none. */
+/**
+ * One connection for all writes, whose counters of affected rows and of the last rowid every statement reports, also one that changes none.
+ */
 interface Handle {
   readonly db: Sqlite.Database
   readonly counters: Prepared

@@ -8,8 +8,8 @@
  * - SQLite is that of better-sqlite3, with its compile-time options. `random()` and `'now'` are not replaced before they are run.
  * - Nothing takes time, and no time-out of a server passes (`timeout`, `db_timeout`, `linearizable_timeout`); a leader that dies is not
  *   elected anew, but by `lead`.
- * - No TLS, no `/db/backup`, `/db/load`, `/status` beyond its one key, `/db/sql`, queued writes, and none of the forms `associative`, `pretty`,
- *   `timings` and `raft_index`, which this library never asks for.
+ * - No TLS, no `/db/backup`, `/db/load`, `/status` beyond its one key, `/db/sql`, queued writes, and none of the forms `associative`,
+ *   `pretty`, `timings` and `raft_index`, which this library never asks for.
  * - Of release 7 it has the list of nodes only. Before 8.31 a real one refuses parameters that are arrays of bytes.
  */
 import type * as Http from "node:http"

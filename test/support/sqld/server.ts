@@ -3,7 +3,8 @@
  * told to misbehave as a real one does: see `Fault`.
  *
  * Known to differ: it is SQLite 3.53 where sqld 0.24.33 is 3.47; a row is measured by what is bound to the statement that inserts it; all
- * answers at one moment have no limit of their own; a transaction that holds its lock for long keeps it; texts that are no UTF-8 are answered.
+ * answers at one moment have no limit of their own; a transaction that holds its lock for long keeps it; texts that are no UTF-8 are
+ * answered.
  */
 import type * as Http from "node:http"
 import { gzipSync } from "node:zlib"

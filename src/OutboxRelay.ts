@@ -96,7 +96,7 @@ const decode = decoder(
 /**
  * Starts a relay, which runs until the scope closes. The services that `deliver` needs are taken from the context here.
  *
- * Fails with `StoreRejected` where an option is not one.
+ * Fails with `StoreRejected` where an option is invalid.
  *
  * @since 0.1.0
  * @category constructors

@@ -278,6 +278,8 @@ const decode = decoder(
 /**
  * A processor. The services that the transitions need are taken from the context here.
  *
+ * Fails with `StoreRejected` where an option is invalid.
+ *
  * @example
  * ```ts
  * import * as assert from "node:assert"
@@ -306,8 +308,6 @@ const decode = decoder(
  *   assert.deepStrictEqual(second, { _tag: "Skipped", reason: "processed" })
  * }).pipe(Effect.provide(MemoryStore.layer))
  * ```
- *
- * Fails with `StoreRejected` where an option is not one.
  *
  * @since 0.1.0
  * @category constructors

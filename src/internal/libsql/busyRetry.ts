@@ -10,22 +10,22 @@ const backoff = Schedule.exponential("1 millis").pipe(
   Schedule.jitteredWith({ min: 0.5, max: 1.5 })
 )
 
-/** Tries again while the database is busy, for as long as `patience`. */
-export const patiently =
-  (patience: Duration.Duration) =>
+/** Tries again while the database is busy, for at most `busyTimeout`. */
+export const retryWhileBusy =
+  (busyTimeout: Duration.Duration) =>
   <A>(attempt: Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
     Effect.flatMap(Clock.currentTimeMillis, (since) =>
       Effect.retry(attempt, {
         schedule: backoff,
         while: (failure) =>
-          isBusy(failure) && Effect.map(Clock.currentTimeMillis, (now) => now - since < Duration.toMillis(patience))
+          isBusy(failure) && Effect.map(Clock.currentTimeMillis, (now) => now - since < Duration.toMillis(busyTimeout))
       })
     ).pipe(
       Effect.mapError((failure) =>
         isBusy(failure)
           ? new Failure({
               ...failure,
-              detail: `it stayed so for ${Duration.format(patience)}: ${failure.detail}`
+              detail: `it stayed so for ${Duration.format(busyTimeout)}: ${failure.detail}`
             })
           : failure
       )

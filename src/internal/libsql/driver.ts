@@ -25,7 +25,7 @@ export const make = ({ read, write }: Database): LazyDriver => ({
     Effect.mapError(read(statement, call.operation), (failure) => toStoreError(call, failure, false))
 })
 
-/** Gives a list that is asked for more than once as it was the first time. */
+/** Makes a list at its first use, and keeps it: a statement that is run again must be the same. */
 export const askedOnce = <A>(list: () => ReadonlyArray<A>): (() => ReadonlyArray<A>) => {
   let taken: ReadonlyArray<A> | undefined
   return () => {

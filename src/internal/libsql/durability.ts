@@ -9,7 +9,7 @@ type Wanted = "full" | "normal" | undefined
 /** How SQLite syncs: 2 is at each commit. */
 const full = 2
 
-// Unlike the PRAGMA itself it may be asked by who may only read.
+// Unlike the PRAGMA itself, this function may be called with a read-only token.
 const synchronous = "SELECT synchronous FROM pragma_synchronous"
 
 /**

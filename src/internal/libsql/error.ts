@@ -59,7 +59,7 @@ export const at =
   (failure: Failure): Failure =>
     new Failure({ ...failure, place })
 
-/** A lock that is in the way, a server that is overloaded or starts again: the very same will do a little later. */
+/** A locked database, or a server that is overloaded or restarts: the same request may succeed a little later. */
 export const isBusy = (failure: Failure): boolean => failure.reason === "busy" && failure.outcome === "not-applied"
 
 const notApplied = (reason: Failure["reason"], detail: string, cause?: unknown): Failure =>
@@ -70,7 +70,7 @@ const unknown = (reason: Failure["reason"], detail: string, cause?: unknown): Fa
 
 const ofProblem = ({ cause, kind, meaning, said }: Problem): Failure => {
   const detail = meaning === "" ? said : `${meaning}: ${said}`
-  // Where the disk failed nobody knows whether that was the transaction's end.
+  // After a disk error it is not known whether the transaction was committed.
   return kind === "io" ? unknown("connection", detail, cause) : notApplied(kind, detail, cause)
 }
 

@@ -4,7 +4,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { make as makeTurn } from "../sqlite/eventLoop.js"
-import { patiently } from "./busyRetry.js"
+import { retryWhileBusy } from "./busyRetry.js"
 import { Failure, isBusy, ofLocal } from "./error.js"
 
 /** - `filename`: none for a database in memory. */
@@ -28,7 +28,7 @@ export interface Connection {
   readonly own: (run: (client: Client) => Promise<unknown>) => Effect.Effect<Owned, Failure>
 }
 
-/** A client that nobody else uses. It is worth nothing any more once a use of it has met a lock, or the disk failed. */
+/** A client that nobody else uses. After a use of it met a lock, or the disk failed, it cannot be used any more. */
 export interface Owned {
   readonly use: <A>(run: (client: Client) => Promise<A>) => Effect.Effect<A, Failure>
   readonly giveBack: Effect.Effect<void>
@@ -39,14 +39,14 @@ export interface Owned {
  *
  * - `client`: the one that is open, opened when it is needed.
  * - `owned`: whether a transaction of the application has it to itself.
- * - `locked`, `lookedAt`: the lock that the last write met, and when it was last looked for, in milliseconds since the epoch.
+ * - `locked`, `probedAt`: the lock that the last write met, and when it was last looked for, in milliseconds since the epoch.
  */
 interface State {
   client: Client | undefined
   closed: boolean
   owned: boolean
   locked: Failure | undefined
-  lookedAt: number
+  probedAt: number
 }
 
 const tried = <A>(run: () => Promise<A>): Effect.Effect<A, Failure> => Effect.tryPromise({ try: run, catch: ofLocal })
@@ -56,11 +56,11 @@ export const urlOf = (filename: string | undefined): string =>
 
 const synchronous = { full: "PRAGMA synchronous = FULL", normal: "PRAGMA synchronous = NORMAL" }
 
-/** How long SQLite itself waits for a lock, and the whole process with it, in milliseconds: others' commits are shorter. */
-const standstill = 5
+/** How long SQLite itself waits for a lock, in milliseconds. It blocks the whole process, so it is short: as long as a commit takes. */
+const sqliteBusyTimeout = 5
 
-/** How long after one look at a lock comes the next, in milliseconds. */
-const between = 5
+/** How long to wait between two looks at a lock, in milliseconds. */
+const probeInterval = 5
 
 const noLog = (journal: unknown): Failure =>
   new Failure({
@@ -79,7 +79,7 @@ const taken: Failure = new Failure({
 // `executeMultiple` leaves no statement behind when it meets a lock.
 const prepare = async (client: Client, { durability, filename }: Options): Promise<Client> => {
   try {
-    await client.executeMultiple(`PRAGMA busy_timeout = ${standstill}`)
+    await client.executeMultiple(`PRAGMA busy_timeout = ${sqliteBusyTimeout}`)
     await client.executeMultiple("PRAGMA journal_mode = WAL")
     await client.executeMultiple(synchronous[durability])
     const { rows } = await client.execute({ sql: "PRAGMA journal_mode", args: [] })
@@ -113,7 +113,7 @@ const discard = (state: State, { filename }: Options): Effect.Effect<void> =>
     state.client = undefined
   })
 
-/** Runs on the client, which is thrown away where it is worth nothing afterwards. */
+/** Runs on the client, which is closed where it cannot be used afterwards. */
 const run = <A>(
   state: State,
   options: Options,
@@ -125,20 +125,20 @@ const run = <A>(
     ({ reason }) => (reason === "sql" || reason === "constraint" ? Effect.void : discard(state, options))
   )
 
-/** Begins a transaction, which is rolled back by the client itself, and waits for nothing. */
-const look = (client: Client): Effect.Effect<void, Failure> =>
+/** Whether the lock is free: begins a transaction, which the client rolls back by itself. */
+const probeLock = (client: Client): Effect.Effect<void, Failure> =>
   tried(async () => {
     await client.executeMultiple("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
-    await client.executeMultiple(`PRAGMA busy_timeout = ${standstill}`)
+    await client.executeMultiple(`PRAGMA busy_timeout = ${sqliteBusyTimeout}`)
   })
 
-/** Fails while the lock is there. Of many who wait for it one looks for all. */
+/** Fails while the database is locked. Of many uses that wait, one looks for all. */
 const unlocked = (state: State, client: Client, waiting: boolean): Effect.Effect<void, Failure> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (state.locked === undefined) return Effect.void
-    if (waiting && now - state.lookedAt < between) return Effect.fail(state.locked)
-    state.lookedAt = now
-    return look(client)
+    if (waiting && now - state.probedAt < probeInterval) return Effect.fail(state.locked)
+    state.probedAt = now
+    return probeLock(client)
   })
 
 /** Uses the client once. `waiting` says that the use has met a lock before. */
@@ -165,7 +165,7 @@ const attempt = <A>(
     Effect.uninterruptible
   )
 
-/** Gives the client that is open to one alone. */
+/** Reserves the open client for one caller. */
 const lend = (state: State, options: Options, client: Client): Owned => {
   state.owned = true
   let over = false
@@ -190,8 +190,8 @@ export const make = (options: Options): Effect.Effect<Connection, never, Scope.S
   Effect.gen(function* () {
     const alone = yield* Effect.makeSemaphore(1)
     const turn = makeTurn().wait
-    const wait = patiently(options.busyTimeout)
-    const state: State = { client: undefined, closed: false, owned: false, locked: undefined, lookedAt: 0 }
+    const wait = retryWhileBusy(options.busyTimeout)
+    const state: State = { client: undefined, closed: false, owned: false, locked: undefined, probedAt: 0 }
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

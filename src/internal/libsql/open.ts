@@ -16,7 +16,6 @@ import { delay, flag, oneOf, optional, secretSource, text, time, whole } from ".
 import { sqlFields } from "../options/store.js"
 import { check as checkFile } from "../sqlite/checkFile.js"
 import * as address from "./address.js"
-import * as copies from "./copy.js"
 import * as driver from "./driver.js"
 import * as durability from "./durability.js"
 import { type Failure, toStoreError } from "./error.js"
@@ -24,6 +23,7 @@ import * as localClient from "./localClient.js"
 import * as local from "./localConnection.js"
 import * as remote from "./remoteConnection.js"
 import * as replicas from "./replica.js"
+import * as copies from "./replicaFile.js"
 import { makeRead, toResult, toStatement } from "./values.js"
 
 const decode = decoder(
@@ -131,7 +131,7 @@ const openReplica = (
     const { busyTimeout, server, token, url: syncUrl } = yield* connect(options, primary)
     const copy = yield* copies.make({ filename, syncUrl, token, open })
     const { database, replica } = yield* replicas
-      .make({ syncUrl, copy, primary: server, syncInterval, patience: busyTimeout, readFrom })
+      .make({ syncUrl, copy, primary: server, syncInterval, busyTimeout, readFrom })
       .pipe(Effect.mapError(failedToOpen))
     return { driver: driver.make(database), client: server.client, replica, place: syncUrl }
   })

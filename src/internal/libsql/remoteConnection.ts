@@ -8,7 +8,7 @@ import type { Statement } from "../../SqlDriver.js"
 import type { HranaError } from "../hrana/errors.js"
 import * as pipeline from "../hrana/pipeline.js"
 import * as hrana from "../hrana/send.js"
-import { patiently } from "./busyRetry.js"
+import { retryWhileBusy } from "./busyRetry.js"
 import { askedOnce, type Rows } from "./driver.js"
 import * as durability from "./durability.js"
 import { at, type Failure, ofHrana } from "./error.js"
@@ -103,7 +103,7 @@ const applicationClient = (options: Options): Effect.Effect<Client, never, Scope
 export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope> =>
   Effect.gen(function* () {
     const slots = yield* Effect.makeSemaphore(options.concurrency)
-    const wait = patiently(options.busyTimeout)
+    const wait = retryWhileBusy(options.busyTimeout)
     const url = `${options.url}/v2/pipeline`
     const { durable } = options
 

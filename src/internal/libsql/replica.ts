@@ -8,30 +8,30 @@ import type * as Scope from "effect/Scope"
 import type { Replica } from "../../LibsqlStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import * as log from "../telemetry/log.js"
-import { type Copy, Damaged } from "./copy.js"
 import type { Database, Rows } from "./driver.js"
 import { at, Failure, toStoreError } from "./error.js"
 import type { Remote } from "./remoteConnection.js"
+import { type Copy, Damaged } from "./replicaFile.js"
 import {
-  condemn,
   failed,
   initial,
   isBehind,
   isCompacting,
-  isOther,
+  isOtherHistory,
+  markForRebuild,
   otherHistory,
   pulled,
   removed,
   type State,
+  serverAnswered,
   statusOf,
   succeeded,
-  told,
   written
 } from "./replicaState.js"
 
 /**
  * - `primary`: the server, over HTTP.
- * - `patience`: for how long a server that is compacting its log is waited for when the replica opens.
+ * - `busyTimeout`: for how long a server that is compacting its log is waited for when the replica opens.
  * - `readFrom`: who answers what may be old.
  */
 export interface Options {
@@ -39,7 +39,7 @@ export interface Options {
   readonly copy: Copy
   readonly primary: Remote
   readonly syncInterval: Duration.Duration
-  readonly patience: Duration.Duration
+  readonly busyTimeout: Duration.Duration
   readonly readFrom: "primary" | "replica"
 }
 
@@ -51,7 +51,7 @@ interface Syncing {
   readonly wanted: Queue.Queue<void>
 }
 
-/** What an application may read from an old state of the database: nothing is decided by it. */
+/** The operations that may read an old state of the database: they are for people, and no write depends on them. */
 const monitoring = new Set(["listExecutions", "readTrace", "idsWithPrefix"])
 
 const failure = (detail: string): Failure => new Failure({ reason: "connection", outcome: "not-applied", detail })
@@ -65,7 +65,7 @@ const ask = ({ options, state }: Syncing): Effect.Effect<number, Failure> =>
   Effect.suspend(() => {
     const known = state.frame
     return Effect.map(options.primary.query(countTables), ({ frame, value: [row] }) => {
-      told(state, known, frame)
+      serverAnswered(state, known, frame)
       return Number(row?.[0])
     })
   })
@@ -86,8 +86,9 @@ const pull = ({ options: { copy }, state }: Syncing, tables: number): Effect.Eff
 const discard = ({ options: { copy }, state }: Syncing, why: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    state.condemned = why
-    if (now < state.keptUntil) return yield* failure(`the copy was made again a moment ago, and is wrong again: ${why}`)
+    state.rebuildReason = why
+    if (now < state.noRebuildBefore)
+      return yield* failure(`the copy was made again a moment ago, and is wrong again: ${why}`)
     yield* log.warning(`the copy is made again: ${why}`)
     yield* copy.remove
     removed(state, now)
@@ -96,9 +97,9 @@ const discard = ({ options: { copy }, state }: Syncing, why: string): Effect.Eff
 /** Brings the copy up to date, and makes another where it cannot be. */
 const refresh = (syncing: Syncing, tables: number): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const { condemned, doubts } = syncing.state
-    if (condemned !== undefined) yield* discard(syncing, condemned)
-    else if (doubts > 0) return yield* failure(otherHistory)
+    const { rebuildReason, shorterLogs } = syncing.state
+    if (rebuildReason !== undefined) yield* discard(syncing, rebuildReason)
+    else if (shorterLogs > 0) return yield* failure(otherHistory)
     // A server that is just compacting its log refuses, and takes it the next time.
     const patient = Effect.retry(pull(syncing, tables), { times: 2, while: ({ _tag }) => _tag === "LibsqlFailure" })
     yield* patient.pipe(
@@ -168,7 +169,7 @@ const database = (syncing: Syncing): Database => {
   // A local file that cannot be read is no reason not to answer.
   const fromCopy = (statement: Statement): Effect.Effect<Rows, Failure> =>
     Effect.catchAll(copy.read(statement), (error) => {
-      if (error._tag === "Damaged") state.condemned = error.detail
+      if (error._tag === "Damaged") state.rebuildReason = error.detail
       return Effect.zipRight(copy.close, fromPrimary(statement))
     })
 
@@ -177,7 +178,7 @@ const database = (syncing: Syncing): Database => {
       Effect.suspend(() => {
         const known = state.frame
         return Effect.flatMap(primary.transaction(statements), ({ frame, value }) => {
-          if (isOther(known, frame)) condemn(state)
+          if (isOtherHistory(known, frame)) markForRebuild(state)
           return Effect.as(afterWrite(syncing, frame), value)
         })
       }),
@@ -201,7 +202,7 @@ export const make = (
     const alone = yield* Effect.makeSemaphore(1)
     const syncing: Syncing = { options, state: initial(), alone, wanted: yield* Queue.sliding<void>(1) }
     yield* Effect.retry(asked(syncing), {
-      schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo(options.patience)),
+      schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo(options.busyTimeout)),
       while: isCompacting
     })
     // A server that was replaced by an older backup while nobody was looking shows only now.

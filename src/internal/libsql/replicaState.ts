@@ -8,9 +8,9 @@ import { type Failure, toStoreError } from "./error.js"
  *
  * - `requested`, `reached`: syncs that were asked for, and those that are done, by their numbers.
  * - `frame`: the last one in the copy, none while there is nothing in it.
- * - `written`: the last one that a write of this store is in; `owed`: the last sync that such a write asked for in vain.
- * - `doubts`: how often in a row the server said that its log ends before that frame.
- * - `condemned`: why the copy is to be made again; `keptUntil`: until when it is not.
+ * - `written`: the last one that a write of this store is in; `missedSync`: the last sync that such a write asked for in vain.
+ * - `shorterLogs`: how often in a row the server said that its log ends before that frame.
+ * - `rebuildReason`: why the copy is to be made again; `noRebuildBefore`: until when it is not.
  * - `pausedUntil`: until when writes are not followed by a sync.
  */
 export interface State {
@@ -18,10 +18,10 @@ export interface State {
   reached: number
   frame: number | undefined
   written: number
-  owed: number
-  doubts: number
-  condemned: string | undefined
-  keptUntil: number
+  missedSync: number
+  shorterLogs: number
+  rebuildReason: string | undefined
+  noRebuildBefore: number
   pausedUntil: number
   lastSync: number | undefined
   lastError: Failure | undefined
@@ -33,10 +33,10 @@ export const initial = (): State => ({
   reached: 0,
   frame: undefined,
   written: 0,
-  owed: 0,
-  doubts: 0,
-  condemned: undefined,
-  keptUntil: 0,
+  missedSync: 0,
+  shorterLogs: 0,
+  rebuildReason: undefined,
+  noRebuildBefore: 0,
   pausedUntil: 0,
   lastSync: undefined,
   lastError: undefined
@@ -46,23 +46,23 @@ export const initial = (): State => ({
  * How long after a sync that failed writes go on without one: where the replica's own connection is what does not work, the process stands
  * still for seconds each time. A server that is compacting its log says so at once.
  */
-const pauses = { compacting: 250, other: 10_000 }
+const retryPauses = { compacting: 250, other: 10_000 }
 
-/** For how long a copy that was made again is kept, though it be wrong again: making it takes time. */
-const betweenCopies = 60_000
+/** For how long a copy that was just made again is not made once more, even if it is wrong: making it takes time. */
+const rebuildInterval = 60_000
 
 export const otherHistory = "the server's log ends before what is in it: it began anew, or is that of a backup"
 
-/** What sqld says while it compacts its log: for a second or two under load. */
+/** Whether sqld is compacting its log, which takes a second or two under load. */
 export const isCompacting = ({ detail }: Failure): boolean => detail.includes("snapshot not found")
 
-/** Whether the server's log ends before what was in the copy when it was asked: this is the log of another history. */
-export const isOther = (known: number | undefined, frame: number | undefined): boolean =>
+/** Whether the server's log ends before a frame that is in the copy. Then it is the log of another history, such as a backup's. */
+export const isOtherHistory = (known: number | undefined, frame: number | undefined): boolean =>
   known !== undefined && frame !== undefined && frame < known
 
-/** The copy is to be made again, with the next sync, for which nobody need wait. */
-export const condemn = (state: State): void => {
-  state.condemned ??= otherHistory
+/** Marks the copy to be made again at the next sync, which may come at once. */
+export const markForRebuild = (state: State): void => {
+  state.rebuildReason ??= otherHistory
   state.pausedUntil = 0
 }
 
@@ -76,35 +76,35 @@ export const pulled = (state: State, frame: number | undefined, began: number): 
 
 /** The files of the copy were removed. */
 export const removed = (state: State, now: number): void => {
-  state.keptUntil = now + betweenCopies
-  state.condemned = undefined
-  state.doubts = 0
+  state.noRebuildBefore = now + rebuildInterval
+  state.rebuildReason = undefined
+  state.shorterLogs = 0
   state.reached = 0
   state.written = 0
   state.frame = undefined
 }
 
 /** The server said where its log ends, when `known` was what is in the copy. */
-export const told = (state: State, known: number | undefined, frame: number | undefined): void => {
-  state.doubts = isOther(known, frame) ? state.doubts + 1 : 0
-  // One who answers for the server may be behind it, but not for long.
-  if (state.doubts > 1) condemn(state)
+export const serverAnswered = (state: State, known: number | undefined, frame: number | undefined): void => {
+  state.shorterLogs = isOtherHistory(known, frame) ? state.shorterLogs + 1 : 0
+  // A node that answers for the server may be behind it for a moment: so one answer is not enough.
+  if (state.shorterLogs > 1) markForRebuild(state)
 }
 
 /** A write of this store was answered, and the sync that follows it, if any. */
 export const written = (state: State, frame: number | undefined, synced: boolean): void => {
-  if (!synced) state.owed = ++state.requested
+  if (!synced) state.missedSync = ++state.requested
   state.written = Math.max(state.written, frame ?? 0)
 }
 
 /** Whether the copy lacks what this store wrote, or cannot be trusted. */
-export const isBehind = ({ condemned, doubts, frame = 0, owed, reached, written }: State): boolean =>
-  condemned !== undefined || doubts > 0 || reached === 0 || reached < owed || frame < written
+export const isBehind = ({ rebuildReason, shorterLogs, frame = 0, missedSync, reached, written }: State): boolean =>
+  rebuildReason !== undefined || shorterLogs > 0 || reached === 0 || reached < missedSync || frame < written
 
 /** A sync failed. */
 export const failed = (state: State, error: Failure, now: number): void => {
   state.lastError = error
-  state.pausedUntil = now + (isCompacting(error) ? pauses.compacting : pauses.other)
+  state.pausedUntil = now + (isCompacting(error) ? retryPauses.compacting : retryPauses.other)
 }
 
 /** A sync is done, which serves all that were asked for up to this one. */

@@ -19,7 +19,7 @@ export interface Options {
   readonly open: (config: Config) => Client
 }
 
-/** The files of a copy are not what libSQL left there. As it is but a copy it can be made again. */
+/** The files of a copy are not as libSQL left them. The copy can be made again from the server. */
 export class Damaged extends Data.TaggedError("Damaged")<{ readonly detail: string }> {}
 
 /**

@@ -27,7 +27,7 @@ import * as registry from "./internal/processor/registry.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
-import * as inTime from "./internal/runtime/inTime.js"
+import * as deliveryTimeout from "./internal/runtime/deliveryTimeout.js"
 import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
 import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
@@ -471,7 +471,7 @@ const startWorkers = <EC, RC, ED, RD>(
       spawns: Effect.sequentialFinalizers(
         SpawnRelay.make({
           ...common,
-          child: inTime.child(options, options.child),
+          child: deliveryTimeout.child(options, options.child),
           serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
         })
       ),
@@ -506,7 +506,7 @@ const deliverEvent =
     if (targetId !== null) return Effect.as(process(targetId, event, { ack: { _tag: "Outbox", seq } }), acknowledged)
     const { deliverExternal } = options
     const sent = deliverExternal === undefined ? Effect.void : deliverExternal(entry, delivery)
-    return Effect.as(inTime.deliver(options, "deliverExternal", sent), delivered)
+    return Effect.as(deliveryTimeout.deliver(options, "deliverExternal", sent), delivered)
   }
 
 const each = (workers: Workers, f: (worker: QueueWorker.QueueWorker) => Effect.Effect<void>): Effect.Effect<void> =>

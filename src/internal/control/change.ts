@@ -16,7 +16,9 @@ export type Decide<E> = (execution: Execution) => Effect.Effect<Change | undefin
 
 export const runnable: ReadonlyArray<Status> = ["PENDING", "RUNNING"]
 
-/** These hear of their children; one that is being cancelled hears of its cancellation alone. */
+/**
+ * Executions in these statuses take `Finished` events of their children. One that is being cancelled takes nothing but its `Cancel` event.
+ */
 export const listening: ReadonlyArray<Status> = [...runnable, "SUSPENDED"]
 
 export const live: ReadonlyArray<Status> = [...listening, "CANCELLING"]

@@ -8,14 +8,14 @@ import { StoreConflict, type StoreError } from "../../StoreError.js"
 import * as executionTree from "./executionTree.js"
 import { type Run, retrying } from "./run.js"
 
-/** Where an execution stands, as far as purging it asks. */
+/** What purging needs to know of an execution. */
 type Standing = Pick<ExecutionSummary, "id" | "status" | "version" | "finishedAt">
 
 export interface Options {
   /** The statuses of executions that may be removed. */
   readonly statuses: ReadonlyArray<Status>
-  /** Whether all of a tree that is finished may be removed; by default it may. */
-  readonly ripe?: ((tree: ReadonlyArray<Standing>) => Effect.Effect<boolean, StoreError>) | undefined
+  /** Whether a finished tree may be removed; by default yes. */
+  readonly mayPurge?: ((tree: ReadonlyArray<Standing>) => Effect.Effect<boolean, StoreError>) | undefined
   readonly removed: (id: string) => void
 }
 
@@ -62,12 +62,12 @@ const membersOf = (store: ExecutionStore, root: Standing, statuses: ReadonlyArra
  * Removes a whole tree, children first, and gives whether it did. Nothing is removed unless all of it is finished; what moves on meanwhile
  * stops it with `StoreConflict`, and its root stays, by which it can be found again.
  */
-export const purgeTree = (store: ExecutionStore, executionId: string, { removed, ripe, statuses }: Options) =>
+export const purgeTree = (store: ExecutionStore, executionId: string, { removed, mayPurge, statuses }: Options) =>
   Effect.gen(function* () {
     const root = yield* finishedRoot(store, executionId, statuses)
     const { live, members } = yield* membersOf(store, root, statuses)
     if (live.length > 0) return yield* new ChildrenLive({ command: "purge", executionId, live })
-    if (ripe !== undefined && !(yield* ripe(members))) return false
+    if (mayPurge !== undefined && !(yield* mayPurge(members))) return false
     for (const { id, version } of members.toReversed()) {
       if (!(yield* store.purge(id, version))) {
         return yield* new StoreConflict({ executionId: id, expected: version, found: Option.none() })

@@ -53,7 +53,7 @@ const defaultBatchSize = 500
 
 const seconds = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
-/** Rests behind a page: as long behind many small ones as behind one that is full. */
+/** Rests after a page, in proportion to its size: many small pages rest as long as one full page. */
 const rest = ({ options: { pause = Duration.millis(100) } }: Run<unknown>, { last, most }: timedPages.TimedPages) =>
   Effect.sleep((Duration.toMillis(pause) * last) / most)
 
@@ -118,11 +118,11 @@ const purgeWhereOld = (
     onTrue: () =>
       purgeTree.purgeTree(store, root.id, {
         statuses: status,
-        ripe: (tree) => Effect.every(tree, (execution) => isOld(store, execution, before)),
+        mayPurge: (tree) => Effect.every(tree, (execution) => isOld(store, execution, before)),
         removed: () => void removed.executions++
       })
   }).pipe(
-    // It is not to be removed, or moves on meanwhile: the next time tells.
+    // It must stay, or it changed meanwhile. The next run looks at it again.
     Effect.catchTags({
       NoSuchExecution: () => Effect.succeed(false),
       WrongStatus: () => Effect.succeed(false),

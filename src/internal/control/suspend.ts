@@ -22,7 +22,7 @@ export const resume = (run: Run, executionId: string) =>
     const found = yield* store.load(executionId)
     if (Option.isNone(found)) return yield* new NoSuchExecution({ command, executionId })
     yield* checked(found.value)
-    // It comes last: as long as it is suspended the command can be repeated.
+    // The root comes last: while it is suspended, the command can be repeated.
     yield* executionTree.walk(store, executionId, {
       order: "after",
       corrupt: (row) => addCorrupt(run, row),

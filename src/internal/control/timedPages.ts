@@ -4,9 +4,9 @@ import { onNextTurn } from "../util/nextTurn.js"
 /** How many rows a page has: as many as keep the event loop for a few milliseconds, where the database runs in this process. */
 export interface TimedPages {
   readonly most: number
-  /** How many the next one has. */
+  /** How many rows the next page has. */
   size: number
-  /** How many the last one had. */
+  /** How many rows the last page had. */
   last: number
 }
 
@@ -34,7 +34,7 @@ export const run = <A, E>(pages: TimedPages, page: (limit: number) => Effect.Eff
       Effect.sync(() => {
         const stood = (turned ?? performance.now()) - began
         const fits = stood > 0 ? (limit * budget) / stood : pages.most
-        // It grows by steps: one page says little of the next one's rows.
+        // It grows in steps, because the rows of the next page may cost more.
         pages.size = Math.min(pages.most, Math.max(least, Math.floor(Math.min(fits, limit * 2))))
       })
     )

@@ -8,7 +8,7 @@ export class NoToken extends Data.TaggedError("NoToken")<{
   readonly cause?: unknown
 }> {}
 
-/** No whole answer came. */
+/** No answer came, or only a part of one. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly problem: transportError.Transport["problem"] | "timeout"
   readonly detail: string
@@ -22,7 +22,7 @@ export class Refused extends Data.TaggedError("Refused")<{
   readonly location: string | undefined
 }> {}
 
-/** An answer of success that is none of a libSQL server's. */
+/** An answer with a status of success that is not a libSQL server's. */
 export class Unreadable extends Data.TaggedError("Unreadable")<{ readonly detail: string }> {}
 
 /** The server ran a statement, or the list that it is in, and it failed. */
@@ -31,7 +31,7 @@ export class StatementFailed extends Data.TaggedError("StatementFailed")<{
   readonly detail: string
 }> {}
 
-/** A transaction was not to be, by the word of its guard. */
+/** The guard of a transaction failed, so the transaction was not run. */
 export class GuardFailed extends Data.TaggedError("GuardFailed") {}
 
 export type HranaError = NoToken | NoAnswer | Refused | Unreadable | StatementFailed | GuardFailed

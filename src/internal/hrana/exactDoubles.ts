@@ -1,6 +1,6 @@
 import type { Param, Statement } from "../../SqlDriver.js"
 
-/** Powers of two that multiply to a given one; none is larger than a shift can make. */
+/** Powers of two whose product is the given one. None is larger than what a shift in SQL can make. */
 const shifts = (exponent: number): ReadonlyArray<number> => {
   const most = 62
   return Array.from({ length: Math.ceil(exponent / most) }, (_, i) => Math.min(most, exponent - i * most))

@@ -42,7 +42,7 @@ const post = (
         method: "POST",
         body: message.body,
         headers: headersOf(message, token),
-        // A redirect would be followed without the body, or with the token to who knows where.
+        // A redirect would be followed without the body, or would send the token to another server.
         redirect: "manual",
         signal
       })
@@ -54,7 +54,7 @@ const post = (
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
-/** What a server says of a failure may repeat what it was sent. */
+/** A server's message may repeat what it was sent: the token is cut out of it. */
 export const redact = (text: string, token: string | undefined): string =>
   token === undefined ? text : text.replaceAll(token, "<redacted>")
 

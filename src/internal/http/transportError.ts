@@ -12,7 +12,7 @@ export interface Transport {
 const text = (u: unknown, key: string): string | undefined =>
   Predicate.hasProperty(u, key) && Predicate.isString(u[key]) ? u[key] : undefined
 
-/** The errors beneath an error: the chain of its causes, and each try where there were several (a host with many addresses). */
+/** The causes of an error, and of each attempt where there were several (a host with many addresses). */
 const beneath = (error: unknown, depth = 0): ReadonlyArray<unknown> => {
   if (depth > 5 || !Predicate.isObject(error)) return []
   const inner = Predicate.hasProperty(error, "cause") ? beneath(error.cause, depth + 1) : []
@@ -26,10 +26,10 @@ const beneath = (error: unknown, depth = 0): ReadonlyArray<unknown> => {
 const certificate =
   /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO$)/
 
-// What OpenSSL says of an answer that is no TLS at all.
+// OpenSSL's code for an answer that is not TLS.
 const noTls = /wrong.version.number|packet.length.too.long|http.request/i
 
-// Where no connection came about, nothing was sent. A time-out or a reset says so only with the system call that it befell.
+// Where no connection was made, nothing was sent. A time-out or a reset proves that only where it happened in `connect`.
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)/
 const connecting = new Set(["connect", "getaddrinfo"])
 

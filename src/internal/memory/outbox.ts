@@ -3,8 +3,8 @@ import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import type { Encoded, EncodedDelayed } from "../../EncodedStore.js"
-import { Ordered } from "./sortedArray.js"
 import { fenced } from "./leases.js"
+import { Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */

@@ -13,8 +13,8 @@ export interface Seen {
   attempts: number
 }
 
-const metricsOf = metrics.once((definition) => ({
-  outcomes: metrics.once((outcome) => metrics.instrument(Metrics.events, { definition, outcome })),
+const metricsOf = metrics.memoized((definition) => ({
+  outcomes: metrics.memoized((outcome) => metrics.instrument(Metrics.events, { definition, outcome })),
   seconds: metrics.instrument(Metrics.eventDuration, { definition }),
   retries: metrics.instrument(Metrics.conflictRetries, { definition })
 }))

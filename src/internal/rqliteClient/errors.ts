@@ -66,7 +66,7 @@ export const ofTransport = (call: Call, node: string, error: unknown): RqliteErr
   }
 }
 
-// What V8 says where an answer does not fit a string.
+// V8's message for an answer that is too long for a string.
 const tooLong = /^(Cannot create a string longer|Invalid string length)/
 
 // What a node advertises, or a name that stands for several of them, may have no address here.

@@ -50,7 +50,7 @@ interface Round {
 
 const isRedirect = (status: number): boolean => status === 307 || status === 308 || (status >= 301 && status <= 303)
 
-/** Whether another node may do better than one that failed with this. */
+/** Whether another node may succeed where one failed with this. */
 const elsewhere = (request: requestErrors.Call, error: RqliteError): boolean =>
   requestErrors.canGoOn(request, error) || requestErrors.isOfNode(error)
 

@@ -25,8 +25,8 @@ const toRecord = ({ origin, committed }: Notice): Omit<CommitRecord, "missed"> |
 }
 
 /**
- * The commits of a store from when the stream is run, until the scope closes. Each run has a buffer of its own, of which the oldest go when
- * it is full: whoever commits never waits. Nothing is kept where nobody runs it.
+ * The commits of a store from when the stream is run, until the scope closes. Each run has a buffer of its own. Where it is full the oldest
+ * commits are dropped, so that a commit never waits for readers. While nobody runs the stream nothing is kept.
  */
 export const make = (
   capacity: number

@@ -10,12 +10,12 @@ import type { StoreError } from "../../StoreError.js"
 /** What the store counts; none where it does not answer. */
 export type Counted = Either.Either<Option.Option<Stats>, StoreError>
 
-/** How long whoever asks waits for the store. */
-export const patience = 1
+/** For how many seconds a caller waits for the store to count. */
+export const answerTimeout = 1
 
-// Whoever asks often need not count often.
+// Probes ask often; the store need not count each time.
 const freshFor = 1
-// A large store takes a while to count, which is no reason not to be ready: so long the count before stands for the one on its way.
+// A large store takes a while to count, which is no reason not to be ready. For this long the last count stands in for the next.
 const staleAfter = 15
 const givenUpAfter = "30 seconds"
 
@@ -51,7 +51,7 @@ const begin = (state: State, stats: Effect.Effect<Stats, StoreError>, scope: Sco
 
 const none: Counted = Either.right(Option.none())
 
-/** Counts what waits in a store. Whoever asks has an answer within a second, however long the store takes. */
+/** Counts what waits in a store. A caller has an answer within a second, however long the store takes. */
 export const make = (
   stats: Effect.Effect<Stats, StoreError>
 ): Effect.Effect<Effect.Effect<Counted>, never, Scope.Scope> =>
@@ -62,7 +62,7 @@ export const make = (
       const { last } = state
       if (last !== undefined && now - last.at < freshFor) return last.counted
       state.running ??= yield* begin(state, stats, scope)
-      const counted = yield* Effect.timeoutOption(Fiber.join(state.running), `${patience} seconds`)
+      const counted = yield* Effect.timeoutOption(Fiber.join(state.running), `${answerTimeout} seconds`)
       const earlier =
         last !== undefined && now - last.at <= staleAfter && Either.isRight(last.counted) ? last.counted : none
       return Option.getOrElse(counted, () => earlier)

@@ -17,7 +17,7 @@ import * as counts from "./counts.js"
 import type { UnknownDefinitions } from "./unknownDefinitions.js"
 import * as unknownDefinitions from "./unknownDefinitions.js"
 
-/** Writes that fail for the state of the store: since when, the last one, and what it was told. It ends with one that succeeds. */
+/** A time in which writes fail for the state of the store: its begin, the last such write, and its message. A successful write ends it. */
 interface WriteOutage {
   readonly since: number
   readonly last: number
@@ -29,7 +29,7 @@ export interface Watched {
   readonly outage: Effect.Effect<Option.Option<WriteOutage>>
 }
 
-/** The same store, whose writes are watched. */
+/** The same store, with writes that tell when the store refuses them for its own state. */
 export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scope.Scope> =>
   Effect.gen(function* () {
     let outage: Option.Option<WriteOutage> = Option.none()
@@ -41,7 +41,7 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       })
     const watched = <A, E extends StoreConflict | StoreError>(write: Effect.Effect<A, E>) =>
       Effect.tapError(write, (error) => (isOutage(error) ? failed(error) : Effect.void))
-    // Of what succeeds it is told: a commit that does costs nothing more.
+    // Successful writes are heard of by `listen`, so that a commit costs nothing more.
     yield* store.listen(() => {
       outage = Option.none()
     })
@@ -77,7 +77,7 @@ export interface Options {
 // Work that waits for the end of an outage is tried again twice as often.
 const outageLasts = 60
 
-/** Says how a runtime is. */
+/** An effect that gives the health of a runtime. */
 export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let ended: string | undefined
@@ -91,10 +91,10 @@ export const make = (options: Options): Effect.Effect<Effect.Effect<Health>, nev
       Effect.forkScoped
     )
     const counted = yield* counts.make(options.watched.store.stats)
-    return Effect.flatMap(counted, (stats) => look(options, stats, ended))
+    return Effect.flatMap(counted, (stats) => snapshot(options, stats, ended))
   })
 
-const look = (options: Options, counted: counts.Counted, ended: string | undefined): Effect.Effect<Health> =>
+const snapshot = (options: Options, counted: counts.Counted, ended: string | undefined): Effect.Effect<Health> =>
   Effect.gen(function* () {
     const { retention, shards, telemetry, watched, workers } = options
     const now = (yield* Clock.currentTimeMillis) / 1000
@@ -117,13 +117,13 @@ const look = (options: Options, counted: counts.Counted, ended: string | undefin
     const store = Option.flatten(Either.getRight(counted))
     const problems = [
       ...(ended === undefined ? [] : [`a worker ended: ${ended}`]),
-      ...stalledOf(options, parts, now),
-      ...saturated("outbox", parts.outbox, now),
-      ...saturated("spawns", parts.spawns, now),
-      ...saturated("timers", parts.timers, now),
-      ...Object.entries(outages).flatMap(([name, outage]) => waits(name, outage, now)),
+      ...allStallProblems(options, parts, now),
+      ...saturationProblems("outbox", parts.outbox, now),
+      ...saturationProblems("spawns", parts.spawns, now),
+      ...saturationProblems("timers", parts.timers, now),
+      ...Object.entries(outages).flatMap(([name, outage]) => outageProblems(name, outage, now)),
       ...storeProblems(counted),
-      ...Option.toArray(Option.filterMap(Option.flatten(Either.getRight(counted)), timeless)),
+      ...Option.toArray(Option.filterMap(Option.flatten(Either.getRight(counted)), undatedProblem)),
       ...Option.toArray(writes).map(
         ({ message, since }) => `store: has refused writes for ${age(now - since)}: ${message}`
       )
@@ -141,8 +141,8 @@ const look = (options: Options, counted: counts.Counted, ended: string | undefin
 
 const age = (seconds: number): string => `${Math.floor(seconds)} s`
 
-/** What does not go on because of the store, and since when. */
-const waits = (
+/** The problem of a worker that waits for the store. */
+const outageProblems = (
   name: string,
   outage: Option.Option<Pick<QueueWorker.Outage, "since" | "message">>,
   now: number
@@ -155,24 +155,24 @@ const storeProblems = (counted: counts.Counted): ReadonlyArray<string> =>
   Either.match(counted, {
     onLeft: ({ message }) => [`store: ${message}`],
     onRight: Option.match({
-      onNone: () => [`store: no answer within ${age(counts.patience)}`],
+      onNone: () => [`store: no answer within ${age(counts.answerTimeout)}`],
       onSome: () => []
     })
   })
 
 /** Delayed events that another program, or a damaged file, has left without a time: they are never due. */
-const timeless = ({ delayed: { corrupt } }: Stats): Option.Option<string> =>
+const undatedProblem = ({ delayed: { corrupt } }: Stats): Option.Option<string> =>
   corrupt === 0
     ? Option.none()
     : Option.some(
         `store: delayed events without a time, which are never due: ${corrupt}; ExecutionStore.verify names them`
       )
 
-/** For how long no place may come free before others are said to be kept waiting. */
+/** For how many seconds all places may be taken before that is a problem. */
 const saturatedAfter = 5
 
-/** What keeps a worker from delivering anything else. */
-const saturated = (name: string, { saturatedSince }: QueueWorker.Health, now: number): ReadonlyArray<string> =>
+/** The problem of a worker whose places are all taken. */
+const saturationProblems = (name: string, { saturatedSince }: QueueWorker.Health, now: number): ReadonlyArray<string> =>
   Option.toArray(saturatedSince)
     .map((since) => now - since)
     .filter((seconds) => seconds >= saturatedAfter)
@@ -183,15 +183,15 @@ const saturated = (name: string, { saturatedSince }: QueueWorker.Health, now: nu
 
 type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
 
-const stalledOf = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
+const allStallProblems = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
   const { store } = options.watched
   const after = Duration.toSeconds(options.stallAfter)
   const relays = Duration.toSeconds(options.relayInterval) + after
   const timers = Duration.toSeconds(options.timerInterval) + after
   return [
-    ...stalled(store, "outbox", healths.outbox, now, relays),
-    ...stalled(store, "spawns", healths.spawns, now, relays),
-    ...stalled(store, "timers", healths.timers, now, timers)
+    ...stallProblems(store, "outbox", healths.outbox, now, relays),
+    ...stallProblems(store, "spawns", healths.spawns, now, relays),
+    ...stallProblems(store, "timers", healths.timers, now, timers)
   ]
 }
 
@@ -199,8 +199,8 @@ const stalledOf = (options: Options, healths: WorkerHealths, now: number): Reado
 const isAsleep = (store: ExecutionStore, { backlog, lastRun }: QueueWorker.Health): boolean =>
   store.exclusive && backlog === 0 && Option.isSome(lastRun)
 
-/** What keeps a worker from being ready, beside what it waits out. */
-const stalled = (
+/** The problem of a worker that has not read the store for too long. A worker that waits for the store is reported as such instead. */
+const stallProblems = (
   store: ExecutionStore,
   name: string,
   health: QueueWorker.Health,

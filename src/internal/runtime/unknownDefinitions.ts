@@ -15,10 +15,10 @@ interface Seen {
 /** The definitions that work waits for and that this process does not have. */
 export type UnknownDefinitions = Map<string, Seen>
 
-/** Work that waits is seen again at least so often: what was not seen for longer is done, or is another process's. */
+/** Work that waits is tried, and so seen, at least this often. What was not seen for longer is done, or belongs to another process. */
 const seenAgainWithin = 15 * 60
 
-/** Remembers what work waits for, and says so once for each definition. */
+/** Records a definition that work waits for, and logs it once. */
 export const note = (unknown: UnknownDefinitions, error: DefinitionNotFound): Effect.Effect<void> =>
   Effect.gen(function* () {
     const now = (yield* Clock.currentTimeMillis) / 1000

@@ -107,7 +107,7 @@ const companions = (p: string): ReadonlyArray<string> => [
 
 const failed = "attempts INTEGER NOT NULL, error TEXT NOT NULL, failed_at REAL NOT NULL, retry_at REAL NOT NULL"
 
-/** What is known of failed work. The columns of a dead letter have no type: they take what was in the row, to the byte. */
+/** The tables of failed work. The columns of a dead letter have no type, so that they keep exactly what was in the row. */
 const failures = (p: string): ReadonlyArray<string> => [
   lines`
     CREATE TABLE IF NOT EXISTS ${p}holdfast_outbox_failures (

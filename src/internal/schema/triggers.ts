@@ -58,7 +58,7 @@ const listing = (p: string): ReadonlyArray<string> => {
   ]
 }
 
-/** What was there before the triggers: read once, when the version row is not there yet. */
+/** Fills the listing with the rows that were stored before the triggers existed: once, while there is no version row yet. */
 export const fillListing = (p: string): string => {
   const { definitionId, parentId, root, status } = listed("e")
   return lines`
@@ -83,7 +83,7 @@ const companions = (p: string): ReadonlyArray<string> => {
   const timer = "execution_id = OLD.execution_id AND path = OLD.path"
   const entry = "execution_id = OLD.execution_id AND event_id = OLD.event_id"
   return [
-    // A mark says how old a row is: it must not outlive the row, whose ids may come again.
+    // A mark tells the age of a row of the ledger. It must go with the row, because the same ids may be stored again.
     forget("marks_delete", `DELETE ON ${p}processed_events`, "marks", entry),
     forget("outbox_failures_delete", `DELETE ON ${p}outbox`, "outbox_failures", "seq = OLD.seq"),
     forget("spawn_failures_delete", `DELETE ON ${p}spawns`, "spawn_failures", "seq = OLD.seq"),

@@ -1,7 +1,7 @@
 import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
 import type { FencingToken } from "../../Lease.js"
 import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
-import type { Fenceable } from "./parts.js"
+import type { Fenceable } from "./expressions.js"
 import type { Sql } from "./statements.js"
 
 /**

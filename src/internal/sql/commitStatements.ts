@@ -1,7 +1,7 @@
 import { lines } from "../util/lines.js"
-import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./parts.js"
+import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./expressions.js"
 
-/** The last index of an execution's trace, which takes anything: what is no index is no last one. */
+/** The last index of an execution's trace. The column can hold anything: only integers count as indexes. */
 const lastIndex = (p: string): string => lines`
   (
     SELECT MAX(idx)
@@ -11,13 +11,13 @@ const lastIndex = (p: string): string => lines`
       AND typeof(idx) = 'integer'
   )`
 
-/** Adds a step to a trace, behind the last one. It takes the execution's id twice, then the entry. */
+/** Adds a step to the end of a trace. Its parameters are the execution's id twice, then the entry. */
 export const appendTrace = (p: string, guard: string): string => lines`
   INSERT INTO ${p}trace (execution_id, idx, entry)
   SELECT ?, COALESCE(${lastIndex(p)}, -1) + 1, ?
   WHERE ${guard}`
 
-/** Keeps the newest steps of a trace. It takes the execution's id twice, then how many are kept. */
+/** Removes all but the newest steps of a trace. Its parameters are the execution's id twice, then how many are kept. */
 export const trimTrace = (p: string): string => lines`
   DELETE FROM ${p}trace
   WHERE execution_id = ?
@@ -91,8 +91,8 @@ const sideWrites = (p: string, guard: string) => ({
 })
 
 /**
- * The writes of a commit that is fenced. The guards take the lease's parameters behind their own. An insert, or a swap, that was applied knows
- * itself again also where the lease was lost since.
+ * The writes of a commit that is fenced. The guards take the lease's parameters behind their own. An insert, or a swap, that was applied
+ * knows itself again also where the lease was lost since.
  */
 const fencedWrites = (p: string) => ({
   first: sideWrites(p, `NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ?) AND ${held(p)}`),
@@ -136,13 +136,13 @@ export const makeCommitSql = (p: string) => ({
 
   fenced: fencedWrites(p),
 
-  /** The stored version, for a swap that was lost. */
+  /** The stored version, for a conflict. */
   version: lines`
     SELECT ${exact("version")}
     FROM ${p}executions
     WHERE id = ?`,
 
-  /** What tells what became of a commit whose answer was lost. */
+  /** The rows by which the outcome of a commit is found whose answer was lost. */
   outcome: lines`
     SELECT ${exact("version")}, ${token("data")}
     FROM ${p}executions

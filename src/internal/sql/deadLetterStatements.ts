@@ -1,6 +1,6 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, exact, type Fenceable, fenceable, nextNumber, once, unlessBytes } from "./parts.js"
+import { asText, exact, type Fenceable, fenceable, nextNumber, notAppliedYet, unlessBytes } from "./expressions.js"
 
 /** Records a failure of work. A record that comes late must not take the place of a newer one. */
 const makeRecordSql = (p: string) => {
@@ -67,14 +67,14 @@ const makeBurySql = (p: string) => {
         INSERT INTO ${p}holdfast_dead_letters (id, reason, attempts, error, died_at, kind, ${columns})
         SELECT ${nextNumber(`${p}holdfast_dead_letters`)}, ?, ?, ?, ?, '${kind}', ${values}
         FROM ${p}${row}
-          AND ${once(p)}`
+          AND ${notAppliedYet(p)}`
     )
   const buried = (row: string): Fenceable =>
     fenceable(
       p,
       lines`
         DELETE FROM ${p}${row}
-          AND ${once(p)}`
+          AND ${notAppliedYet(p)}`
     )
   const rows = {
     outbox: "outbox WHERE seq = ?",
@@ -120,19 +120,19 @@ const makeRedriveSql = (p: string) => ({
       SELECT ${nextNumber(`${p}outbox`)}, execution_id, body
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
-        AND ${once(p)}`,
+        AND ${notAppliedYet(p)}`,
     Spawn: lines`
       INSERT INTO ${p}spawns (seq, parent_id, child_id, root_path, context)
       SELECT ${nextNumber(`${p}spawns`)}, execution_id, child_id, path, body
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
-        AND ${once(p)}`,
+        AND ${notAppliedYet(p)}`,
     Timer: lines`
       INSERT INTO ${p}timers (execution_id, path, fire_at)
       SELECT execution_id, path, fire_at
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
-        AND ${once(p)}
+        AND ${notAppliedYet(p)}
       ON CONFLICT (execution_id, path) DO NOTHING`
   },
 
@@ -146,7 +146,7 @@ const makeRedriveSql = (p: string) => ({
           AND t.path = ${p}holdfast_dead_letters.path
           AND t.fire_at = ${p}holdfast_dead_letters.fire_at
       )
-      AND ${once(p)}`
+      AND ${notAppliedYet(p)}`
 })
 
 /** Work that failed, and work that was given up. */
@@ -171,7 +171,7 @@ export const makeDeadLetterSql = (p: string) => ({
   discard: lines`
     DELETE FROM ${p}holdfast_dead_letters
     WHERE id = ?
-      AND ${once(p)}`
+      AND ${notAppliedYet(p)}`
 })
 
 /** How much work there is. What is no number is greater than any number: a delayed event with such a time is never due. */

@@ -1,6 +1,6 @@
 import { lines } from "../util/lines.js"
 import { appendTrace, trimTrace } from "./commitStatements.js"
-import { exact, once } from "./parts.js"
+import { exact, notAppliedYet } from "./expressions.js"
 
 /** The tables of what belongs to an execution, and the column that names it. */
 const owners = {
@@ -39,24 +39,24 @@ export const makeExecutionSql = (p: string) => ({
   idsBelow: ids(p, "id >= ? AND id < ?"),
   idsBelowAfter: ids(p, "id > ? AND id < ?"),
 
-  /** What goes with an execution. One that is gone leaves nothing behind, one at another version is left alone. */
+  /** Removes what belongs to an execution, where the execution is gone or at the expected version. */
   sweeps: Object.entries(owners).map(
     ([table, owner]) => lines`
       DELETE FROM ${p}${table}
       WHERE ${owner} = ?
         AND NOT EXISTS (SELECT 1 FROM ${p}executions WHERE id = ? AND version <> ?)
-        AND ${once(p)}`
+        AND ${notAppliedYet(p)}`
   ),
 
   purge: lines`
     DELETE FROM ${p}executions
     WHERE id = ? AND version = ?
-      AND ${once(p)}`
+      AND ${notAppliedYet(p)}`
 })
 
 /** The traces of executions. */
 export const makeTraceSql = (p: string) => ({
-  append: appendTrace(p, once(p)),
+  append: appendTrace(p, notAppliedYet(p)),
 
   trim: trimTrace(p),
 

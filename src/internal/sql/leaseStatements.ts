@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { exact, held } from "./parts.js"
+import { exact, held } from "./expressions.js"
 
 /** Leases. One is free where nobody holds it, or one that is no member of its pool. */
 export const makeLeaseSql = (p: string) => {

@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { exact, once } from "./parts.js"
+import { exact, notAppliedYet } from "./expressions.js"
 
 /** The events that executions have consumed. */
 export const makeLedgerSql = (p: string) => {
@@ -24,7 +24,7 @@ export const makeLedgerSql = (p: string) => {
       SELECT execution_id, event_id, ?
       FROM ${p}processed_events
       WHERE rowid = (SELECT MAX(rowid) FROM ${p}processed_events)
-        AND ${once(p)}`,
+        AND ${notAppliedYet(p)}`,
 
     old: lines`
       SELECT ${exact("rowid")}

@@ -1,7 +1,7 @@
 import type { Statement } from "../../SqlDriver.js"
 import { summaryPaths } from "../codec/execution.js"
 import { lines } from "../util/lines.js"
-import { exact } from "./parts.js"
+import { exact } from "./expressions.js"
 
 /** What a listing selects; no status is any status. It begins behind an id, or with the first one, which may be empty. */
 export interface ListFilter {

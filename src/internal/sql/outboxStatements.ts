@@ -1,5 +1,5 @@
 import { lines } from "../util/lines.js"
-import { double, exact, failure, fenceable, fewEmits, nextNumber, once, pairs } from "./parts.js"
+import { double, exact, failure, fenceable, fewEmits, nextNumber, notAppliedYet, pairs } from "./expressions.js"
 
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
@@ -7,7 +7,7 @@ export const makeOutboxSql = (p: string) => ({
     INSERT INTO ${p}outbox (seq, target_id, event)
     SELECT ${nextNumber(`${p}outbox`)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
-    WHERE ${once(p)}
+    WHERE ${notAppliedYet(p)}
     ORDER BY key`,
 
   enqueueFew: Array.from(
@@ -16,7 +16,7 @@ export const makeOutboxSql = (p: string) => ({
       INSERT INTO ${p}outbox (seq, target_id, event)
       SELECT ${nextNumber(`${p}outbox`)}, column1, column2
       FROM ${pairs(i + 1)}
-      WHERE ${once(p)}`
+      WHERE ${notAppliedYet(p)}`
   ),
 
   pending: lines`
@@ -41,7 +41,7 @@ export const makeDelayedSql = (p: string) => ({
     INSERT INTO ${p}holdfast_delayed (seq, due_at, target_id, event)
     SELECT ${nextNumber(`${p}holdfast_delayed`)}, ${double(2)}, json_extract(value, '$[0]'), json_extract(value, '$[1]')
     FROM json_each(?)
-    WHERE ${once(p)}
+    WHERE ${notAppliedYet(p)}
     ORDER BY key`,
 
   next: lines`
@@ -57,14 +57,14 @@ export const makeDelayedSql = (p: string) => ({
     SELECT ${nextNumber(`${p}outbox`)}, target_id, event
     FROM ${p}holdfast_delayed
     WHERE due_at <= ?
-      AND ${once(p)}
+      AND ${notAppliedYet(p)}
     ORDER BY due_at, seq
     LIMIT ?`,
 
   removeReleased: lines`
     DELETE FROM ${p}holdfast_delayed
     WHERE seq IN (SELECT seq FROM ${p}holdfast_delayed WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?)
-      AND ${once(p)}`
+      AND ${notAppliedYet(p)}`
 })
 
 /** Children to create. */
@@ -99,5 +99,5 @@ export const makeSpawnSql = (p: string) => ({
   drop: lines`
     DELETE FROM ${p}spawns
     WHERE parent_id = ?
-      AND ${once(p)}`
+      AND ${notAppliedYet(p)}`
 })

@@ -1,8 +1,8 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, failure, fenceable, once } from "./parts.js"
+import { asText, failure, fenceable, notAppliedYet } from "./expressions.js"
 
-// What is no text is reported by itself. An infinite time, which other programs may arm a timer for, is never due.
+// Rows with other types are reported by `brokenTimers`. An infinite time, for which other programs may arm a timer, is never due.
 const dueTimers = (p: string, due: string): string => lines`
   SELECT page.execution_id, page.path, page.fire_at, ${failure}
   FROM (
@@ -39,7 +39,7 @@ const brokenTimers = (p: string): string => lines`
 
 /** Armed timers. */
 export const makeTimerSql = (p: string) => ({
-  // The rows come in the order of the part that they are read from: sorting them once more would sort nothing.
+  // The rows come in the order in which each part reads them, so they need no sorting here.
   due: lines`
     ${dueTimers(p, "fire_at > -9e999 AND fire_at <= ?")}
     UNION ALL
@@ -65,6 +65,6 @@ export const makeTimerSql = (p: string) => ({
     lines`
       DELETE FROM ${p}timers
       WHERE execution_id = ? AND path = ? AND fire_at = ?
-        AND ${once(p)}`
+        AND ${notAppliedYet(p)}`
   )
 })

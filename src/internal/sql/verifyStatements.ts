@@ -3,9 +3,9 @@ import type { StoredTable } from "../../EncodedStore.js"
 import { columns, type Table } from "../schema/columns.js"
 import { listed } from "../schema/triggers.js"
 import { lines } from "../util/lines.js"
-import { exact } from "./parts.js"
+import { exact } from "./expressions.js"
 
-/** A column as every client gives it on: what they make of large integers, infinite numbers and bytes differs. */
+/** A column in a form that all clients read alike: they differ in large integers, infinite numbers and bytes. */
 const portable = (column: string): string => lines`
   CASE typeof(${column})
     WHEN 'integer' THEN ${exact(column)}

@@ -65,16 +65,16 @@ const tryReserving = (state: Client): Effect.Effect<void, StoreUnavailable | Sto
 
 /** The driver outside of the caller's transactions. */
 const makeOwn = (state: Client, busyTimeout: Duration.Duration): LazyDriver => {
-  const patiently = busyRetry.make(busyTimeout)
+  const retryWhileBusy = busyRetry.make(busyTimeout)
   return {
     embedded: true,
     transaction: (call, statements) =>
-      patiently(
+      retryWhileBusy(
         call,
         reserved(state, ({ use }) => ownTransaction.write(use, statements))
       ),
     query: (call, statement) =>
-      patiently(
+      retryWhileBusy(
         call,
         reserved(state, ({ use }) => ownTransaction.read(use, statement))
       )

@@ -70,19 +70,19 @@ export const make = ({
 }: Settings): Effect.Effect<SqlDriver, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.gen(function* () {
     const turn = makeTurn()
-    const patiently = busyRetry.make(busyTimeout, turn)
+    const retryWhileBusy = busyRetry.make(busyTimeout, turn)
     yield* check(filename)
     const connection = yield* sqliteConnection.open(yield* load(driver), filename)
     const single: LazyDriver = {
       embedded: true,
       exclusive: filename === memory,
       transaction: (call, statements) =>
-        patiently(
+        retryWhileBusy(
           call,
           Effect.suspend(() => connection.transaction(statements))
         ),
       attempt: (call, statements) => (turn.take() ? attempt(connection, call, statements) : undefined),
-      query: (call, statement) => patiently(call, connection.query(statement))
+      query: (call, statement) => retryWhileBusy(call, connection.query(statement))
     }
     const pragma = (sql: string) => Effect.map(single.query(call, { sql, params: [] }), (rows) => rows[0]?.[0])
     yield* pragma("PRAGMA busy_timeout = 0")

@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import { onNextTurn } from "../util/nextTurn.js"
 
-// How long timers, sockets and signals of the process may wait for a busy database.
-const patience = 20
+// How long timers, sockets and signals of the process may wait for a busy database, in milliseconds.
+const maxBlocking = 20
 
 /**
  * - `wait`: waits for a turn of the event loop where it has had none for a while, and otherwise not at all.
@@ -33,7 +33,7 @@ export const make = (): Turn => {
   }
 
   const take = (): boolean => {
-    if (waiting !== undefined) return performance.now() - since < patience
+    if (waiting !== undefined) return performance.now() - since < maxBlocking
     waiting = []
     count++
     since = performance.now()

@@ -18,7 +18,7 @@ const isLost = (cause: Cause.Cause<Failure>): boolean => Option.exists(Cause.fai
 /** Measures an operation, and counts its failures. */
 const operation = (name: string) => {
   const seconds = metrics.instrument(Metrics.storeDuration, { operation: name })
-  const errors = metrics.once((error) => metrics.instrument(Metrics.storeErrors, { operation: name, error }))
+  const errors = metrics.memoized((error) => metrics.instrument(Metrics.storeErrors, { operation: name, error }))
   return <A, E extends Failure>(
     effect: Effect.Effect<A, E>,
     ended?: (exit: Exit.Exit<A, E>, labels: metrics.Labels) => void

@@ -33,7 +33,7 @@ interface Waiting {
 const firstBackoff = 200
 const growth = 1.5
 const jitter = 0.2
-// Capped, so that a store that comes back is found soon enough.
+// The delay is limited, so that workers notice soon when the store works again.
 const defaultLongestBackoff = 30_000
 
 export const make = (longestBackoff = defaultLongestBackoff): StoreMonitor => ({
@@ -43,13 +43,13 @@ export const make = (longestBackoff = defaultLongestBackoff): StoreMonitor => ({
   logged: undefined
 })
 
-/** Keeps what went wrong for those who ask. */
+/** Records a failure for `health`. */
 export const report = (monitor: StoreMonitor, message: string): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     monitor.lastError = Option.some({ time: now / 1000, message: printable(message) })
   })
 
-/** What it waits out, since when the first of what waits does. */
+/** The outage that it waits for the end of, from the first operation that waits. */
 export const outage = ({ waiting }: StoreMonitor): Health["outage"] => {
   let first: Outage | undefined
   for (const { outage } of waiting) {
@@ -73,7 +73,7 @@ export const isOutage = (error: unknown): boolean =>
 
 /** Asks the store again, whatever it answers, until it does what it is asked. */
 export const waitOut = <A>(monitor: StoreMonitor, effect: Effect.Effect<A, StoreError>): Effect.Effect<A> =>
-  // Hardly any effect fails, and this is run for each: nothing is made before one does.
+  // This runs for each effect, and few fail: so nothing is allocated before one does.
   Effect.catchAll(effect, (first) =>
     waitingWith(monitor, (waiting) =>
       Effect.zipRight(

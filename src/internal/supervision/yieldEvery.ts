@@ -1,10 +1,11 @@
 import * as Effect from "effect/Effect"
 
 /**
- * An effect to run between pieces of work: now and then it lets the event loop have a turn, and all who come meanwhile wait for it.
+ * An effect to run between pieces of work. Once in `every` runs it waits for a turn of the event loop; runs in the meantime wait for it
+ * too.
  *
- * Where a store never waits, fibers would keep the process from its timers, sockets and signals, and events that make events for ever. It
- * is not done each time, because then no test's clock could tell work that goes on from work that is done.
+ * With a store that never waits, fibers that make work for each other would block timers, sockets and signals of the process. It does not
+ * yield each time, because then a test's clock could not tell work that goes on from work that is done.
  */
 export const make = (every = 64): Effect.Effect<void> => {
   const yielded = Effect.unsafeMakeLatch(true)

@@ -13,7 +13,7 @@ export const provide = <R>(
   captured: Context.Context<R>
 ): (<A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>) => {
   const services = withoutSpan(captured)
-  // A worker runs thousands of steps in one and the same context.
+  // A worker runs thousands of steps in the same context, so the last merge is kept.
   let last: { readonly current: Context.Context<never>; readonly merged: Context.Context<R> } | undefined
   return Effect.mapInputContext((current: Context.Context<never>) => {
     if (last?.current !== current) last = { current, merged: Context.merge(current, services) }

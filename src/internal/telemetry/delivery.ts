@@ -20,7 +20,7 @@ export interface Described {
 
 /** What a worker tells of itself: metrics under its name, and a span for each attempt. */
 export const make = (worker: string, spanName: string) => {
-  const outcomes = metrics.once((outcome) => metrics.instrument(Metrics.deliveries, { worker, outcome }))
+  const outcomes = metrics.memoized((outcome) => metrics.instrument(Metrics.deliveries, { worker, outcome }))
   const done = outcomes("done")
   const seconds = metrics.instrument(Metrics.deliveryDuration, { worker })
   const lag = metrics.instrument(Metrics.deliveryLag, { worker })

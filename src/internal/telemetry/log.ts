@@ -6,7 +6,7 @@ import { printable, printableMembers } from "../util/printable.js"
 const frames = (stack: string | undefined): ReadonlyArray<string> =>
   (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line))
 
-/** An error that shows itself as this one does, each text of it on its line; all else it has from the error. */
+/** The same error with printable texts: each stays on its line. */
 const printableError = (error: Error, depth: number): Error => {
   const name = printable(error.name)
   const message = printable(error.message)
@@ -23,7 +23,7 @@ const printableError = (error: Error, depth: number): Error => {
 const printableReason = (reason: unknown, depth = 5): unknown =>
   reason instanceof Error ? printableError(reason, depth) : printable(Inspectable.toStringUnknown(reason, 0))
 
-/** A cause as a log may show it: what it is of is anybody's text. */
+/** A cause with printable texts: what it holds may come from anywhere. */
 export const printableCause = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
   Cause.match(cause, {
     onEmpty: Cause.empty,
@@ -43,7 +43,7 @@ const at =
       cause === undefined ? log(printable(message)) : log(printable(message), printableCause(cause))
     )
 
-/** Logs of this package. Nothing of it logs in another way: what these are given may hold anybody's text. */
+/** The log functions of this package. All its logs go through them, because they may hold texts that come from anywhere. */
 export const debug: Log = at(Effect.logDebug)
 export const info: Log = at(Effect.logInfo)
 export const warning: Log = at(Effect.logWarning)

@@ -47,8 +47,8 @@ export const update = <In>(instrument: Instrument<In>, value: In): Effect.Effect
     return Effect.void
   })
 
-/** What is made once for each key; keys must be few. */
-export const once = <A>(make: (key: string) => A): ((key: string) => A) => {
+/** A function that makes a value once for each key, and keeps it. So there must be few keys. */
+export const memoized = <A>(make: (key: string) => A): ((key: string) => A) => {
   const made = new Map<string, A>()
   return (key) => {
     const known = made.get(key)

@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import type * as Tracer from "effect/Tracer"
 import * as TraceContext from "../../TraceContext.js"
 
-/** The `traceparent` of the span around, where it is sampled: one that nobody keeps is worth no bytes. */
+/** The `traceparent` of the current span. Null where it is not sampled, because no exporter keeps that span. */
 export const current: Effect.Effect<string | null> = Effect.withFiberRuntime(({ currentSpan }) =>
   Effect.succeed(currentSpan?.sampled === true ? Option.getOrNull(TraceContext.toTraceparent(currentSpan)) : null)
 )

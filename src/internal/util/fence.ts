@@ -13,8 +13,8 @@ export type Fence =
   | { readonly _tag: "Asked"; readonly isHeld: () => boolean }
 
 /**
- * The fence of the work that a fiber does. It is not passed from hand to hand: a delivery is anybody's code, and what settles the work must be
- * fenced whether that code thinks of it or not.
+ * The fence of the work that a fiber does. It is not passed from hand to hand: a delivery is anybody's code, and what settles the work must
+ * be fenced whether that code thinks of it or not.
  */
 export const current: FiberRef.FiberRef<Fence | undefined> = GlobalValue.globalValue("holdfast/util/fence", () =>
   FiberRef.unsafeMake<Fence | undefined>(undefined)

@@ -39,7 +39,7 @@ export const make = (options: Options): Limits => {
   }
 }
 
-/** Whether a text is longer than so many bytes of UTF-8. It looks at no more of it than tells. */
+/** Whether a text is longer than this many bytes of UTF-8. It stops reading as soon as that is known. */
 export const exceeds = (text: string, maxBytes: number): boolean => {
   if (text.length * 3 <= maxBytes) return false
   let bytes = 0

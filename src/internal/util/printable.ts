@@ -1,5 +1,5 @@
-// Whatever ends a line, moves a cursor, turns the direction of writing or is not seen: controls, formats, separators of lines, half
-// surrogates.
+// Characters that end a line, move a cursor, change the direction of writing or are invisible: controls, formats, separators of lines,
+// lone surrogates.
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 const short: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
@@ -9,8 +9,8 @@ const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(1
 const escape = (character: string): string => short[character] ?? character.split("").map(escapeUnit).join("")
 
 /**
- * A text that stays on its line and looks like what it is, in a terminal as in whatever reads logs: what is unprintable is escaped as in a
- * JSON string. Ids, kinds and errors are anybody's texts; no message, log line, annotation or attribute may have them as they are.
+ * A text whose unprintable characters are escaped as in a JSON string, so that it cannot forge a line of a log or drive a terminal. Ids,
+ * kinds and errors may hold any text: no message, log line, annotation or attribute may have them as they are.
  */
 export const printable = (text: string): string => text.replace(unprintable, escape)
 

@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 
 /**
- * Runs an effect, and hands it to `retry` only when it has failed: what retries is given the failure that there was as the first one.
- * Starting a schedule takes as long as a commit, and hardly any effect needs it.
+ * Runs an effect, and passes it to `retry` only after it failed; `retry` sees that failure as its first. Starting a schedule takes as long
+ * as a commit, and few effects need it.
  */
 export const whereItFails = <A, E, E2>(
   effect: Effect.Effect<A, E>,

@@ -10,7 +10,7 @@ export const double = (index: number): string =>
 /** No row is given a greater number than this, from which a transaction has room up to 2^53. */
 export const lastNumber = 9_000_000_000_000_000
 
-/** Up to so many emits travel as parameters of their own. As one JSON text they cost twice as much, but they can be any number. */
+/** Up to this many emits are bound as parameters of their own. More are bound as one JSON text, which costs twice as much for few. */
 export const fewEmits = 4
 
 /** Rows of two columns, `column1` and `column2`, whose values are parameters of their own. */
@@ -20,10 +20,13 @@ export const pairs = (count: number): string => `(VALUES ${Array.from({ length: 
 export const token = (data: string): string =>
   `CASE WHEN json_valid(${data}) THEN json_extract(${data}, '$.${tokenKey}') END`
 
-/** Holds as long as the write's key is not stored, of a write that has no guard of its own. It takes the key. */
-export const once = (p: string): string => `NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = ?)`
+/**
+ * Holds as long as the write's key is not stored. For writes without a guard of their own, which could be applied twice. Its parameter is
+ * the key.
+ */
+export const notAppliedYet = (p: string): string => `NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = ?)`
 
-/** Holds as long as a lease is held by this holder with this number. It takes pool, name, holder and number. */
+/** Holds as long as a lease is held by this holder with this number. Its parameters are pool, name, holder and number. */
 export const held = (p: string): string =>
   `EXISTS (SELECT 1 FROM ${p}holdfast_leases WHERE pool = ? AND name = ? AND holder = ? AND fence = ?)`
 

@@ -4,12 +4,14 @@ import { DeliveryTimedOut } from "../../QueueWorker.js"
 import type { MakeChild } from "../../SpawnRelay.js"
 import { bounded } from "../processor/transitionTimeout.js"
 
-/** For how long a transition may run, and what else a worker runs of the application. */
+/** How long a transition may run, and the other code of the application that a worker runs. */
 export interface Options {
   readonly transitionTimeout?: Duration.DurationInput | undefined
 }
 
-/** What is not a transition takes no longer than one: what never ends must not keep others from being delivered. */
+/**
+ * Limits code of the application that is no transition to the same time. Code that never ends would hold a place of the worker for ever.
+ */
 export const deliver = <A, E, R>(
   { transitionTimeout = "1 minute" }: Options,
   work: DeliveryTimedOut["work"],
@@ -21,7 +23,7 @@ export const deliver = <A, E, R>(
     (timeout) => new DeliveryTimedOut({ work, after: Duration.toSeconds(timeout) })
   )
 
-/** What makes a child, within the time. */
+/** The function that makes a child, limited to the time. */
 export const child = <E, R>(
   options: Options,
   make: MakeChild<E, R> | undefined

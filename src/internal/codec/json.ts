@@ -1,5 +1,14 @@
 import * as Lossless from "lossless-json"
 import { maxDigits } from "./number.js"
+import { at } from "./stringify.js"
+
+/** What a decoder throws; it never leaves this package. */
+export class Invalid {
+  constructor(
+    readonly path: string,
+    readonly problem: string
+  ) {}
+}
 
 // A double holds every integer of up to 15 digits, so a text without a longer run of digits needs no lossless parser.
 const longDigits = /\d{16}/
@@ -13,11 +22,50 @@ const parseNumber = (lexeme: string): number | bigint => {
   return BigInt(lexeme)
 }
 
-/** `JSON.parse`, save that integers which a double cannot hold come as `bigint`. Throws `SyntaxError`. */
-export const parse = (text: string): unknown =>
+// Only such texts can have a number beyond all doubles, which reads as an infinity.
+const largeNumber = /[eE]\+?\d{3}|\d{309}/
+
+interface Part {
+  readonly value: unknown
+  readonly key: string | number
+  readonly of: Part | undefined
+}
+
+const pathOf = (part: Part, root: string): string =>
+  part.of === undefined ? root : at(pathOf(part.of, root), part.key)
+
+/** Throws {@link Invalid} where a number is an infinity, which JSON has no other way to say. What is nested however deep is no matter. */
+const demandFinite = (parsed: unknown, path: string): void => {
+  const left: Array<Part> = [{ value: parsed, key: "", of: undefined }]
+  for (let part = left.pop(); part !== undefined; part = left.pop()) {
+    const { value } = part
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+      throw new Invalid(pathOf(part, path), "a number that is larger than any double")
+    }
+    if (typeof value !== "object" || value === null) continue
+    if (Array.isArray(value)) {
+      for (const [key, member] of value.entries()) left.push({ value: member, key, of: part })
+    } else {
+      for (const [key, member] of Object.entries(value)) left.push({ value: member, key, of: part })
+    }
+  }
+}
+
+/**
+ * `JSON.parse`, save that integers which a double cannot hold come as `bigint`. Throws `SyntaxError`. A number that is larger than any double comes as
+ * an infinity: for what is not written again.
+ */
+export const parseRounded = (text: string): unknown =>
   longDigits.test(text)
     ? Lossless.parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
     : JSON.parse(text)
+
+/** {@link parseRounded}, which throws {@link Invalid} where a number is larger than any double. `path` is where the text is. */
+export const parse = (text: string, path = ""): unknown => {
+  const parsed = parseRounded(text)
+  if (largeNumber.test(text)) demandFinite(parsed, path)
+  return parsed
+}
 
 /** Where the JSON string that begins at `start` ends; -1 where it does not. */
 const endOfString = (text: string, start: number): number => {
@@ -54,12 +102,12 @@ export const withoutPythonNumbers = (text: string): string => {
 }
 
 /** {@link parse} for texts that Python's `json.dumps` wrote: `NaN`, `Infinity` and `-Infinity` are read as null. */
-export const parsePython = (text: string): unknown => {
+export const parsePython = (text: string, path = ""): unknown => {
   try {
-    return parse(text)
+    return parse(text, path)
   } catch (error) {
     const repaired = withoutPythonNumbers(text)
     if (repaired === text) throw error
-    return parse(repaired)
+    return parse(repaired, path)
   }
 }

@@ -5,8 +5,10 @@ import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../Json.js"
 import type { Limit } from "../util/limits.js"
 import * as json from "./json.js"
+import { Invalid } from "./json.js"
 import { at, stringify, type Written } from "./stringify.js"
 
+export { Invalid } from "./json.js"
 export type { Written } from "./stringify.js"
 
 /**
@@ -19,14 +21,6 @@ export interface Codec<A> {
   readonly encode: (value: A, path: string) => JsonObject
   /** How deep a row nests at most, where that is not as usual. */
   readonly levels?: number | undefined
-}
-
-/** What a decoder throws; it never leaves this package. */
-export class Invalid {
-  constructor(
-    readonly path: string,
-    readonly problem: string
-  ) {}
 }
 
 const show = (u: unknown): string => {

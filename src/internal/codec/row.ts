@@ -43,7 +43,7 @@ export const partition = <Row, A>(rows: ReadonlyArray<Row>, decode: (row: Row) =
 export const text = (u: unknown, column: string): string => reader.string(u, column)
 
 const freeData = (u: unknown, column: string): Execution["context"] =>
-  reader.object(json.parsePython(text(u, column)), column)
+  reader.object(json.parsePython(text(u, column), column), column)
 
 /** Reads a row of the outbox; throws. */
 export const outboxEntry = (row: {
@@ -53,7 +53,7 @@ export const outboxEntry = (row: {
 }): OutboxEntry => ({
   seq: reader.integerColumn(row.seq, "seq"),
   targetId: reader.nullable(reader.string)(row.targetId, "target_id"),
-  ...emitted.decode(json.parse(text(row.event, "event")), "event")
+  ...emitted.decode(json.parse(text(row.event, "event"), "event"), "event")
 })
 
 /** Reads a row of the spawns; throws. */

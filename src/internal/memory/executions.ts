@@ -44,14 +44,17 @@ interface Listed {
   readonly parts: string | null
 }
 
+/** What is no number of JSON as a text, so that a listing says which column it is. */
+const asJson = (u: unknown): unknown => (typeof u === "number" && !Number.isFinite(u) ? String(u) : u)
+
 const read = (data: unknown): Listed => {
   const none = { status: null, parentId: null, parts: null }
   if (typeof data !== "string") return none
   try {
-    const row = json.parse(data)
+    const row = json.parseRounded(data)
     if (typeof row !== "object" || row === null || Array.isArray(row)) return none
     const values = new Map<string, unknown>(Object.entries(row))
-    const parts = stringify(summaryPaths.map((key) => values.get(key) ?? null))
+    const parts = stringify(summaryPaths.map((key) => asJson(values.get(key) ?? null)))
     return {
       status: values.get("status") ?? "PENDING",
       parentId: values.get("parent_id") ?? null,

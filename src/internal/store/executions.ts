@@ -45,7 +45,7 @@ const decodeSummary = (backend: Backend, row: EncodedSummary): Either.Either<Exe
   rows.decode({ operation: "listExecutions", table: "executions", key: String(row.id) }, () => {
     demandId(backend, row)
     if (row.parts === null) throw new reader.Invalid("data", "not a JSON object")
-    const parts = reader.array((part) => part)(json.parse(rows.text(row.parts, "data")), "data")
+    const parts = reader.array((part) => part)(json.parseRounded(rows.text(row.parts, "data")), "data")
     return executionCodec.summary(row.id, row.definitionId, row.version, parts)
   })
 
@@ -53,7 +53,7 @@ const decodeStep =
   (executionId: string) =>
   (row: { readonly index: unknown; readonly entry: unknown }): Either.Either<TraceEntry, StoreCorrupt> =>
     rows.decode({ operation: "readTrace", table: "trace", key: `${executionId} ${String(row.index)}` }, () => ({
-      ...traceStep.decode(json.parsePython(rows.text(row.entry, "entry")), "entry"),
+      ...traceStep.decode(json.parsePython(rows.text(row.entry, "entry"), "entry"), "entry"),
       index: reader.integerColumn(row.index, "idx")
     }))
 

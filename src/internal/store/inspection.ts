@@ -80,7 +80,7 @@ const checks: { readonly [table in StoredTable]: Check } = {
   },
   trace: {
     name: ["execution_id", "idx"],
-    demand: ({ entry }) => traceStep.decode(json.parsePython(rows.text(entry, "entry")), "entry")
+    demand: ({ entry }) => traceStep.decode(json.parsePython(rows.text(entry, "entry"), "entry"), "entry")
   },
   definitions: { name: ["definition_id", "version"] },
   holdfast_meta: { name: ["key"] },

@@ -33,6 +33,16 @@ const executions: ReadonlyArray<readonly [what: string, problem: string, row: Ro
   ["that is no object", "expected an object", row([good])],
   ["that is null", "expected an object", row("null")],
   ["with Python's NaN", "not JSON", row('{"id":"bad","definition_id":"order","version":1,"context":{"x":NaN}}')],
+  [
+    "with a number that no double holds",
+    "context.prices[1]: a number that is larger than any double",
+    row('{"id":"bad","definition_id":"order","version":1,"context":{"prices":[1e308,-1E400]}}')
+  ],
+  [
+    "with such a number as a time",
+    "created_at: a number that is larger than any double",
+    row('{"id":"bad","definition_id":"order","version":1,"created_at":1e+0400}')
+  ],
   ["with an unknown status", "status: expected one of PENDING", row({ ...good, status: "EXPIRED" })],
   ["with a status in lower case", "status: expected one of PENDING", row({ ...good, status: "done" })],
   ["with a status that is null", "status: expected one of PENDING", row({ ...good, status: null })],
@@ -72,7 +82,12 @@ const listed: ReadonlyArray<readonly [what: string, problem: string, row: Row]> 
   ["with a status that is an object", "status: expected one of PENDING", row({ ...good, status: {} })],
   ["with a numeric outcome", "outcome: expected a string", row({ ...good, outcome: 3 })],
   ["with a parent that is a number", "parent_id: expected a string", row({ ...good, parent_id: 7 })],
-  ["with a finished_at that is none", "finished_at: expected a finite number", row({ ...good, finished_at: "x" })]
+  ["with a finished_at that is none", "finished_at: expected a finite number", row({ ...good, finished_at: "x" })],
+  [
+    "with a finished_at that no double holds",
+    "finished_at: expected a finite number",
+    row('{"id":"bad","definition_id":"order","version":1,"finished_at":1e400}')
+  ]
 ]
 
 /**
@@ -199,6 +214,7 @@ export const corruption = ({ hasRaw, rawTest }: Subject): void => {
       ["event.kind: is missing", '{"id":"e"}'],
       ["event.kind: expected a string", '{"id":"e","kind":null}'],
       ["event.data: expected an object", '{"id":"e","kind":"K","data":null}'],
+      ["event.data.x: a number that is larger than any double", '{"id":"e","kind":"K","data":{"x":1e400}}'],
       ["event.created_time: expected an ISO 8601", '{"id":"e","kind":"K","created_time":"noon"}']
     ]
     for (const [problem, event] of events) {
@@ -223,6 +239,7 @@ export const corruption = ({ hasRaw, rawTest }: Subject): void => {
     const contexts: ReadonlyArray<readonly [problem: string, context: string]> = [
       ["not JSON", ""],
       ["not JSON", '{"x": NaN'],
+      ["context.x: a number that is larger than any double", '{"x": 1e400, "y": NaN}'],
       ["context: expected an object", '"text"'],
       ["context: expected an object", "NaN"]
     ]
@@ -250,6 +267,7 @@ export const corruption = ({ hasRaw, rawTest }: Subject): void => {
       ["entry.event_kind: is missing", '{"timestamp": 1.0}'],
       ["entry.timestamp: is missing", '{"event_kind": "E"}'],
       ["entry.timestamp: expected a finite number", '{"event_kind": "E", "timestamp": NaN}'],
+      ["entry.context_out.x: a number", '{"event_kind": "E", "timestamp": 1, "context_out": {"x": -1e400}}'],
       ["entry.actions[1]: expected a string", '{"event_kind": "E", "timestamp": 1, "actions": ["a", 1]}']
     ]
     for (const [problem, entry] of entries) {

@@ -9,6 +9,7 @@ import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import * as reader from "../codec/reader.js"
+import { mostLevels, stringify } from "../codec/stringify.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
 import * as limits from "../util/limits.js"
@@ -125,13 +126,19 @@ const spawnsOf = (write: Write, spawns: ReadonlyArray<Spawn>): EncodedCommit["sp
   })
 }
 
-/** The row of an execution. Its context is looked at by itself only where the row, all of it, is larger than a context may be. */
+const demandResult = (value: unknown, limit: limits.Limit): void => {
+  const written = stringify(value, "result", { limit, levels: mostLevels })
+  if (Either.isLeft(written)) throw new reader.Invalid(written.left.path, written.left.problem)
+}
+
+/** The row of an execution. Its parts are looked at by themselves only where the row, all of it, is larger than such a part may be. */
 const rowOf = (write: Write, execution: Execution, token: string): reader.Written => {
-  const { commit, context } = write.checks.limits
+  const { commit, context, result } = write.checks.limits
   const row = reader.toText(executionCodec.executionWithToken(token), execution, "", commit)
-  if (Either.isLeft(row) ? row.left.path === "" : limits.exceeds(row.right.text, context.most)) {
-    reader.write(free, execution.context, "context", context)
-  }
+  const isOver = ({ most }: limits.Limit): boolean =>
+    Either.isLeft(row) ? row.left.path === "" : limits.exceeds(row.right.text, most)
+  if (isOver(context)) reader.write(free, execution.context, "context", context)
+  if (execution.result !== null && isOver(result)) demandResult(execution.result, result)
   if (Either.isLeft(row)) throw row.left
   write.characters += row.right.text.length
   return row.right

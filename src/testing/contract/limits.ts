@@ -74,6 +74,12 @@ const places: ReadonlyArray<
     (data, id) => withStore((store) => store.commit(order(id), { emits: [withData(data, id, "Finished")] }))
   ],
   [
+    "what an execution ends with",
+    "maxResultBytes",
+    "result",
+    (result, id) => withStore((store) => store.commit(order(id, { status: "DONE", result })))
+  ],
+  [
     "a context",
     "maxContextBytes",
     "context",
@@ -203,6 +209,7 @@ export const limits = ({ test, testWith }: Subject): void => {
         yield* isTooLarge(store.enqueue([withData(text(MiB))]), "maxEventBytes", "emits[0].event")
         const result = withData(text(MiB), "e", "Finished")
         yield* isTooLarge(store.commit(order("a"), { emits: [result] }), "maxEventBytes", "emits[0].event")
+        yield* isTooLarge(store.save(order("a", { result: "x".repeat(MiB) })), "maxResultBytes", "result")
         yield* isTooLarge(store.save(order("a", { context: text(4 * MiB) })), "maxContextBytes", "context")
         const list = Array.from({ length: 9 }, (_, i) => withData(text(MiB - 500), `${i}`))
         yield* isTooLarge(store.enqueue(list), "maxCommitBytes")

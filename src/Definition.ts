@@ -16,6 +16,7 @@ import type {
   ExecutionCancelled,
   ExecutionFailed,
   ExecutionMissing,
+  InvalidImplementation,
   InvalidInput,
   OtherDefinition,
   StoredInvalid
@@ -29,25 +30,6 @@ import type * as Processor from "./Processor.js"
 import type { Builder, Step } from "./Step.js"
 import type { StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
-
-export {
-  /** @since 0.1.0 */
-  AlreadyExists,
-  /** @since 0.1.0 */
-  AlreadyRegistered,
-  /** @since 0.1.0 */
-  ExecutionCancelled,
-  /** @since 0.1.0 */
-  ExecutionFailed,
-  /** @since 0.1.0 */
-  ExecutionMissing,
-  /** @since 0.1.0 */
-  InvalidInput,
-  /** @since 0.1.0 */
-  OtherDefinition,
-  /** @since 0.1.0 */
-  StoredInvalid
-} from "./DefinitionError.js"
 
 /**
  * The identifier of definitions.
@@ -547,7 +529,10 @@ export interface Definition<in out Name extends string, in out S extends Spec>
   /** The same handlers, checked against the types of this definition: for handlers that are not written inside `toLayer`. */
   readonly of: <H extends Handlers<S> | Handler<S>>(handlers: H) => H
 
-  /** The transition that the handlers make, for a `Processor`, or for the `definitions` of a runtime. */
+  /**
+   * The transition that the handlers make, for a `Processor`, or for the `definitions` of a runtime. Throws `InvalidImplementation` where `toLayer` fails
+   * with it.
+   */
   readonly toTransition: <H extends Handlers<S> | Handler<S>, RP = never>(
     handlers: H,
     options?: ImplementationOptions<HandlersError<H>, RP>
@@ -555,12 +540,17 @@ export interface Definition<in out Name extends string, in out S extends Spec>
 
   /**
    * Implements the definition: a layer that registers it with the runtime for as long as the layer is in use. Work that waited for the
-   * definition goes on at once. Fails with `AlreadyRegistered` where the runtime has a definition of this name.
+   * definition goes on at once. Fails with `AlreadyRegistered` where the runtime has a definition of this name, and with
+   * `InvalidImplementation` where a handler is missing or an option is not one; the compiler, where there is one, finds these first.
    */
   readonly toLayer: <H extends Handlers<S> | Handler<S>, EX = never, RX = never, RP = never>(
     handlers: H | Effect.Effect<H, EX, RX>,
     options?: ImplementationOptions<HandlersError<H>, RP>
-  ) => Layer.Layer<never, AlreadyRegistered | EX, ExecutionRuntime | Exclude<RX | RP | HandlersContext<H>, Scope.Scope>>
+  ) => Layer.Layer<
+    never,
+    AlreadyRegistered | InvalidImplementation | EX,
+    ExecutionRuntime | Exclude<RX | RP | HandlersContext<H>, Scope.Scope>
+  >
 }
 
 /**

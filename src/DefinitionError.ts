@@ -151,6 +151,21 @@ export class ExecutionCancelled extends Schema.TaggedError<ExecutionCancelled>(
 }
 
 /**
+ * What was to implement a definition does not: a handler is missing, or an option is not one. `problem` says which.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidImplementation extends Schema.TaggedError<InvalidImplementation>(
+  "holdfast/DefinitionError/InvalidImplementation"
+)("InvalidImplementation", { definition: Schema.String, problem: Schema.String }) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return printable(`definition ${JSON.stringify(this.definition)} cannot be implemented so: ${this.problem}`)
+  }
+}
+
+/**
  * The runtime has a definition of this name already.
  *
  * @since 0.1.0

@@ -44,13 +44,6 @@ import { type StoreError, StoreRejected } from "./StoreError.js"
 import * as Telemetry from "./Telemetry.js"
 import * as TimerSweeper from "./TimerSweeper.js"
 
-export {
-  /** @since 0.1.0 */
-  AlreadyExists,
-  /** @since 0.1.0 */
-  AlreadyRegistered
-} from "./DefinitionError.js"
-
 /**
  * A transition failed with its own error, which is the `cause`. Nothing was written, and the event is delivered again later.
  *

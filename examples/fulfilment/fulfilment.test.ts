@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
-import { Definition, ExecutionRuntime, MemoryStore } from "holdfast"
+import { ExecutionRuntime, MemoryStore } from "holdfast"
+import * as DefinitionError from "holdfast/DefinitionError"
 import { Fulfilment } from "./app.js"
 import { Order, Payments } from "./order.js"
 import { Carrier, Shipment } from "./shipment.js"
@@ -29,7 +30,10 @@ describe("An order", () => {
       const end = yield* Effect.fork(Effect.flip(Order.await("o")))
       yield* Order.send("o", "Paid", { payment: "p", amount: 1 })
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(yield* end, new Definition.ExecutionCancelled({ executionId: "o", outcome: "unpaid" }))
+      assert.deepStrictEqual(
+        yield* end,
+        new DefinitionError.ExecutionCancelled({ executionId: "o", outcome: "unpaid" })
+      )
       assert.deepStrictEqual(refunds, [])
     }).pipe(Effect.provide(layer))
   })

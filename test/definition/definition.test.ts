@@ -7,11 +7,13 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Definition from "holdfast/Definition"
+import * as DefinitionError from "holdfast/DefinitionError"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as LibsqlStore from "holdfast/LibsqlStore"
+import * as MemoryStore from "holdfast/MemoryStore"
 import * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
@@ -121,7 +123,10 @@ describe("Waiting for the end", () => {
       yield* idle
       const wait = yield* Effect.fork(Effect.flip(Order.await("a")))
       yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(yield* wait, new Definition.ExecutionCancelled({ executionId: "a", outcome: "unpaid" }))
+      assert.deepStrictEqual(
+        yield* wait,
+        new DefinitionError.ExecutionCancelled({ executionId: "a", outcome: "unpaid" })
+      )
     }).pipe(inMemory)
   )
 
@@ -130,17 +135,17 @@ describe("Waiting for the end", () => {
       const store = yield* ExecutionStore.ExecutionStore
       assert.deepStrictEqual(
         yield* Effect.flip(Order.await("a")),
-        new Definition.ExecutionMissing({ executionId: "a" })
+        new DefinitionError.ExecutionMissing({ executionId: "a" })
       )
       const { version } = yield* store.save(Execution.make({ id: "a", definitionId: "order" }))
       const wait = yield* Effect.fork(Effect.flip(Order.await("a")))
       yield* TestClock.adjust(0)
       yield* store.purge("a", version)
-      assert.deepStrictEqual(yield* wait, new Definition.ExecutionMissing({ executionId: "a" }))
+      assert.deepStrictEqual(yield* wait, new DefinitionError.ExecutionMissing({ executionId: "a" }))
       yield* store.save(Execution.make({ id: "b", definitionId: "else", status: "DONE" }))
       assert.deepStrictEqual(
         yield* Effect.flip(Order.await("b")),
-        new Definition.OtherDefinition({ executionId: "b", expected: "order", found: "else" })
+        new DefinitionError.OtherDefinition({ executionId: "b", expected: "order", found: "else" })
       )
     }).pipe(inMemory)
   )
@@ -178,7 +183,7 @@ describe("Waiting for the end", () => {
         Execution.make({ id: "a", definitionId: "order", status: "DONE", result: { tracking: ["t", 5] } })
       )
       const error = yield* Effect.flip(Order.await("a"))
-      assert.instanceOf(error, Definition.StoredInvalid)
+      assert.instanceOf(error, DefinitionError.StoredInvalid)
       assert.strictEqual(
         error.message,
         'the result of execution "a" does not decode by definition "order" at tracking[1]: Expected string, actual 5'
@@ -319,7 +324,7 @@ describe("Registering", () => {
         Layer.provideMerge(Memory)
       )
       const exit = yield* Effect.exit(Effect.provide(Effect.void, twice))
-      assert.deepStrictEqual(exit, Exit.fail(new Definition.AlreadyRegistered({ definition: "shipment" })))
+      assert.deepStrictEqual(exit, Exit.fail(new DefinitionError.AlreadyRegistered({ definition: "shipment" })))
     })
   )
 
@@ -344,4 +349,41 @@ describe("Registering", () => {
       assert.strictEqual((yield* Shipment.get("a")).status, "RUNNING")
     }).pipe(Effect.provide(ExecutionRuntime.layer().pipe(Layer.provideMerge(Memory))))
   )
+})
+
+describe("What does not implement a definition", () => {
+  const Both = Definition.make("both", {
+    context: Schema.Struct({}),
+    events: { Go: Schema.Struct({}) },
+    timers: ["pay"],
+    children: { part: Definition.make("part", { context: Schema.Struct({}) }) }
+  })
+  const whole = Both.of({
+    Start: (step) => step,
+    Go: (step) => step,
+    timers: { pay: (step) => step },
+    children: { part: (step) => step }
+  })
+  type Handlers = typeof whole
+  type Options = Definition.ImplementationOptions<never, never>
+  // what a caller without types could pass
+  const wrong: ReadonlyArray<readonly [handlers: Handlers, options: Options, problem: string]> = [
+    [JSON.parse("{}"), {}, "there is no handler for Start, Go, timers.pay, children.part"],
+    [JSON.parse("null"), {}, "there is no handler for Start, Go, timers.pay, children.part"],
+    [JSON.parse("5"), {}, "there is no handler for Start, Go, timers.pay, children.part"],
+    [Object.assign({}, whole, { timers: JSON.parse("[]") }), {}, "there is no handler for timers.pay"],
+    [Object.assign({}, whole, { Go: undefined }), {}, "there is no handler for Go"],
+    [whole, JSON.parse('{"onFailure":"drop"}'), 'onFailure: expected one of "retry", "fail", or a function']
+  ]
+  for (const [handlers, options, problem] of wrong) {
+    it.effect(`fails its layer: ${problem}`, () =>
+      Effect.gen(function* () {
+        const built = Layer.build(Layer.provide(Both.toLayer(handlers, options), ExecutionRuntime.layer()))
+        const error = yield* Effect.flip(Effect.scoped(built))
+        assert.deepStrictEqual(error, new DefinitionError.InvalidImplementation({ definition: "both", problem }))
+        assert.strictEqual(error.message, `definition "both" cannot be implemented so: ${problem}`)
+        assert.throws(() => Both.toTransition(handlers, options), error.message)
+      }).pipe(Effect.provide(MemoryStore.layer))
+    )
+  }
 })

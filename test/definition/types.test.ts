@@ -5,6 +5,7 @@ import * as Effect_ from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Definition from "holdfast/Definition"
+import type * as DefinitionError from "holdfast/DefinitionError"
 import type { ExecutionRuntime } from "holdfast/ExecutionRuntime"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import * as Step from "holdfast/Step"
@@ -61,7 +62,7 @@ describe("The types of a definition", () => {
     expectTypeOf(Order.start).returns.toEqualTypeOf<
       Effect.Effect<
         Definition.Instance<Definition.SpecOf<typeof Order>>,
-        Definition.AlreadyExists | Definition.InvalidInput | StoreError,
+        DefinitionError.AlreadyExists | DefinitionError.InvalidInput | StoreError,
         ExecutionStore
       >
     >()
@@ -117,13 +118,19 @@ describe("The types of a definition", () => {
   it("give the layer what its handlers need, and no more", () => {
     const start = (step: Step.Builder<object>) => step
     expectTypeOf(Plain.toLayer({ Start: start })).toEqualTypeOf<
-      Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime>
+      Layer.Layer<never, DefinitionError.AlreadyRegistered | DefinitionError.InvalidImplementation, ExecutionRuntime>
     >()
     const priced = Shipment.toLayer({
       Start: (step) =>
         Effect_.flatMap(Prices, (prices) => Effect_.as(prices.of(step.context.item), Step.advance(step, "Priced")))
     })
-    expectTypeOf(priced).toEqualTypeOf<Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime | Prices>>()
+    expectTypeOf(priced).toEqualTypeOf<
+      Layer.Layer<
+        never,
+        DefinitionError.AlreadyRegistered | DefinitionError.InvalidImplementation,
+        ExecutionRuntime | Prices
+      >
+    >()
     const once = Shipment.toLayer(
       Effect_.gen(function* () {
         const prices = yield* Prices
@@ -132,7 +139,13 @@ describe("The types of a definition", () => {
         }
       })
     )
-    expectTypeOf(once).toEqualTypeOf<Layer.Layer<never, Definition.AlreadyRegistered, ExecutionRuntime | Prices>>()
+    expectTypeOf(once).toEqualTypeOf<
+      Layer.Layer<
+        never,
+        DefinitionError.AlreadyRegistered | DefinitionError.InvalidImplementation,
+        ExecutionRuntime | Prices
+      >
+    >()
     const single = Order.of((step, incoming) => (incoming._tag === "Paid" ? Step.trace(step) : step))
     expectTypeOf(single).returns.toExtend<object>()
   })

@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Commit from "holdfast/Commit"
+import * as DefinitionError from "holdfast/DefinitionError"
 import * as Event from "holdfast/Event"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
@@ -121,7 +122,7 @@ for (const [name, place] of backends) {
         const store = yield* Effect.flatten(place)
         const runtime = yield* runtimeOn(deaf(store), { definitions: { recorder } })
         yield* runtime.create(execution("a"), { timers: [Commit.scheduleTimer("t", 100)] })
-        const error = new ExecutionRuntime.AlreadyExists({ executionId: "a" })
+        const error = new DefinitionError.AlreadyExists({ executionId: "a" })
         const rival = { ...execution("a"), version: 7 }
         Support.assertError(yield* Effect.flip(runtime.create(rival)), error)
         Support.assertError(yield* Effect.flip(runtime.start(execution("a"))), error)

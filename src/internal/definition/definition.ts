@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { Class as PipeableClass } from "effect/Pipeable"
 import type { Any, ImplementationOptions, Schemas } from "../../Definition.js"
@@ -32,8 +33,11 @@ const contractOf = (definition: Any): contracts.Contract => {
 }
 
 const implementation = (contract: contracts.Contract) => {
+  const make = <E, R, RP>(handlers: unknown, options?: ImplementationOptions<E, RP>) =>
+    transition.make<E, R, RP>(contract, handlers, options)
+
   const toTransition = <E, R, RP>(handlers: unknown, options?: ImplementationOptions<E, RP>) =>
-    transition.make(contract, transition.toRun<E, R>(contract, handlers), options)
+    Either.getOrThrowWith(make<E, R, RP>(handlers, options), (error) => error)
 
   const toLayer = <E, R, RP, EX, RX>(
     handlers: Effect.Effect<unknown, EX, RX> | object,
@@ -43,7 +47,7 @@ const implementation = (contract: contracts.Contract) => {
       Effect.gen(function* () {
         const runtime = yield* ExecutionRuntime
         const built = Effect.isEffect(handlers) ? yield* handlers : handlers
-        yield* runtime.register(contract.name, toTransition<E, R, RP>(built, options))
+        yield* runtime.register(contract.name, yield* make<E, R, RP>(built, options))
       })
     )
 

@@ -1,12 +1,16 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type { ImplementationOptions } from "../../Definition.js"
+import { InvalidImplementation } from "../../DefinitionError.js"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { Transition, TransitionFailure } from "../../Processor.js"
 import { ContextInvalid, EventInvalid, StepInvalid } from "../../ProcessorError.js"
 import * as Step from "../../Step.js"
+import { decoder, type Fields } from "../options/decode.js"
+import { onFailure as policy } from "../options/worker.js"
 import { withPolicy } from "../processor/failurePolicy.js"
 import { invalidOf } from "../processor/step.js"
 import type { Contract } from "./contract.js"
@@ -63,11 +67,12 @@ const ofHandler =
     handler(step, incoming._tag === "Event" ? { _tag: incoming.kind, payload: incoming.payload } : incoming)
 
 /** The handlers of a definition as one function. */
-export const toRun = <E, R>(contract: Contract, handlers: unknown): Run<E, R> => {
-  if (isHandler<E, R>(handlers)) return ofHandler(handlers)
+const toRun = <E, R>(contract: Contract, handlers: unknown): Either.Either<Run<E, R>, InvalidImplementation> => {
+  if (isHandler<E, R>(handlers)) return Either.right(ofHandler(handlers))
   const absent = missing(contract, handlers)
-  if (absent.length === 0) return ofHandlers(handlers)
-  throw new Error(`definition ${contract.name}: there is no handler for ${absent.join(", ")}`)
+  if (absent.length === 0) return Either.right(ofHandlers(handlers))
+  const problem = `there is no handler for ${absent.join(", ")}`
+  return Either.left(new InvalidImplementation({ definition: contract.name, problem }))
 }
 
 const whereOf = (execution: Execution, event: Event) => ({
@@ -117,9 +122,20 @@ const typed =
       return yield* toStored(contract, execution, context, event, done)
     })
 
+const checkOptions = ({ name }: Contract) =>
+  decoder(
+    Schema.Struct({ onFailure: policy } satisfies Fields<ImplementationOptions<never, never>>),
+    ({ detail, path }) => new InvalidImplementation({ definition: name, problem: `${path}: ${detail}` })
+  )
+
 /** The transition of a definition that is implemented so. */
 export const make = <E, R, RP>(
   contract: Contract,
-  run: Run<E, R>,
-  { onFailure = "retry" }: ImplementationOptions<E, RP> = {}
-): Transition<TransitionFailure<E>, R | RP> => withPolicy(typed(contract, run), onFailure)
+  handlers: unknown,
+  options: ImplementationOptions<E, RP> = {}
+): Either.Either<Transition<TransitionFailure<E>, R | RP>, InvalidImplementation> =>
+  Either.gen(function* () {
+    yield* checkOptions(contract)(options)
+    const run = yield* toRun<E, R>(contract, handlers)
+    return withPolicy(typed(contract, run), options.onFailure ?? "retry")
+  })

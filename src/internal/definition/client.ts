@@ -18,6 +18,7 @@ import * as Execution from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
 import type { StoreError } from "../../StoreError.js"
+import { toFiniteDuration } from "../options/fields.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { awaitEnd } from "./awaitEnd.js"
 import { type Contract, initialContext } from "./contract.js"
@@ -121,7 +122,7 @@ const later = (
   delay: Duration.DurationInput
 ): Effect.Effect<number, InvalidInput> =>
   Effect.gen(function* () {
-    const after = Option.filter(Duration.decodeUnknown(delay), Duration.isFinite)
+    const after = toFiniteDuration(delay)
     if (Option.isNone(after)) return yield* refused({ path: "after", problem: "expected a finite duration" })
     return (yield* Clock.currentTimeMillis) / 1000 + Duration.toSeconds(after.value)
   })

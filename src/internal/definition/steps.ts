@@ -52,13 +52,15 @@ const spawn =
 
 const emit =
   ({ events }: Contract) =>
-  (self: Builder, target: string, kind: string, payload: unknown, { after, id }: SendOptions = {}): Builder => {
+  (self: Builder, target: string, kind: string, payload: unknown, { after, at, id }: SendOptions = {}): Builder => {
     const subject = `payload of event ${kind}`
     const codec = events.get(kind)
     if (codec === undefined) return step.invalidate(self, { subject, path: "", problem: "there is no such event" })
     const data = codec.encode(payload)
     if (Either.isLeft(data)) return step.invalidate(self, { subject, ...data.left })
     const event = id === undefined ? { kind, data: data.right } : { kind, data: data.right, id }
+    // as for what a client sends
+    if (at !== undefined) return Step.emitAt(self, target, at, event)
     return after === undefined ? Step.emit(self, target, event) : Step.emitAfter(self, target, after, event)
   }
 

@@ -105,6 +105,10 @@ const isNegative = (u: unknown): boolean =>
 export const toDuration = (u: unknown): Option.Option<Duration.Duration> =>
   isNegative(u) ? Option.none() : Duration.decodeUnknown(u)
 
+/** The same of a duration that ends. */
+export const toFiniteDuration = (u: unknown): Option.Option<Duration.Duration> =>
+  Option.filter(toDuration(u), Duration.isFinite)
+
 const durationThat = (allows: (duration: Duration.Duration) => boolean, description: string) =>
   made((u) => Option.filter(toDuration(u), allows), Duration.isDuration, description)
 

@@ -5,10 +5,11 @@ import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
-import { EventInvalid, StepRejected, TransitionDied, TransitionTimedOut } from "../../ProcessorError.js"
+import { EventInvalid, StepInvalid, StepRejected, TransitionDied, TransitionTimedOut } from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
+import { invalidOf } from "./step.js"
 import { within } from "./transitionTimeout.js"
 
 /** What a transition returned in place of the execution that it was given, or nothing. */
@@ -17,7 +18,7 @@ const strayed = (given: Execution, returned: Execution): string | undefined => {
   return returned.version === given.version ? undefined : `version ${returned.version} in place of ${given.version}`
 }
 
-type Failed = StepRejected | TransitionDied | TransitionTimedOut
+type Failed = StepRejected | StepInvalid | TransitionDied | TransitionTimedOut
 
 /** Runs what decides on a step; the step must be one of the execution, and what dies, or does not end, fails instead. */
 const checked = <E, R>(
@@ -30,7 +31,9 @@ const checked = <E, R>(
   const timedOut = (timeout: Duration.Duration) => new TransitionTimedOut({ ...at, after: Duration.toSeconds(timeout) })
   const decided = Effect.suspend(decide)
   return (isBounded ? decided : within(decided, timedOut)).pipe(
-    Effect.tap((step): Effect.Effect<void, StepRejected> => {
+    Effect.tap((step): Effect.Effect<void, StepRejected | StepInvalid> => {
+      const invalid = invalidOf(step)
+      if (invalid !== undefined) return new StepInvalid({ ...at, ...invalid })
       const detail = strayed(execution, step.execution)
       return detail === undefined ? Effect.void : new StepRejected({ ...at, detail })
     }),

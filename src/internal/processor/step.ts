@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Pipeable from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Commit from "../../Commit.js"
@@ -10,6 +11,7 @@ import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
 import * as Time from "../../Time.js"
 import { event as eventCodec } from "../codec/event.js"
+import { toFiniteDuration } from "../options/fields.js"
 import { describe } from "../util/errorText.js"
 import * as eventIds from "../util/eventIds.js"
 import type { Problem } from "./parseProblem.js"
@@ -125,14 +127,29 @@ const emitted = <Context>(
 export const emit = <Context>(self: Builder<Context>, targetId: string | null, event: NewEvent): Builder<Context> =>
   emitted(self, targetId, event)
 
-const after = (self: Builder<unknown>, delay: Duration.DurationInput): number => self.now + Duration.toSeconds(delay)
+/** The time so long after the step began, or the builder marked, and a time that no store takes: a copy of the step has lost its mark. */
+const after = <Context>(
+  self: Builder<Context>,
+  subject: string,
+  delay: Duration.DurationInput
+): { readonly step: Builder<Context>; readonly time: number } =>
+  Option.match(toFiniteDuration(delay), {
+    onNone: () => ({
+      step: invalidate(self, { subject, path: "", problem: "expected a finite duration" }),
+      time: Number.NaN
+    }),
+    onSome: (duration) => ({ step: self, time: self.now + Duration.toSeconds(duration) })
+  })
 
 export const emitAfter = <Context>(
   self: Builder<Context>,
   targetId: string | null,
   delay: Duration.DurationInput,
   event: NewEvent
-): Builder<Context> => emitted(self, targetId, event, { dueAt: after(self, delay) })
+): Builder<Context> => {
+  const { step, time } = after(self, `delay of event ${event.kind}`, delay)
+  return emitted(step, targetId, event, { dueAt: time })
+}
 
 export const emitAt = <Context>(
   self: Builder<Context>,
@@ -148,7 +165,10 @@ export const armTimer = <Context>(
   self: Builder<Context>,
   path: string,
   delay: Duration.DurationInput
-): Builder<Context> => timer(self, Commit.scheduleTimer(path, after(self, delay)))
+): Builder<Context> => {
+  const { step, time } = after(self, `delay of timer ${path}`, delay)
+  return timer(step, Commit.scheduleTimer(path, time))
+}
 
 export const armTimerAt = <Context>(self: Builder<Context>, path: string, at: Time.Input): Builder<Context> =>
   timer(self, Commit.scheduleTimer(path, at))

@@ -5,9 +5,10 @@ import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import { JsonObject } from "../../Json.js"
 import type { PlainTransition, Transition, TransitionFailure, TypedTransition } from "../../Processor.js"
-import { ContextInvalid } from "../../ProcessorError.js"
+import { ContextInvalid, StepInvalid } from "../../ProcessorError.js"
 import { boundedAs, withPolicy } from "./failurePolicy.js"
 import { problemOf } from "./parseProblem.js"
+import { invalidOf } from "./step.js"
 
 const invalid =
   (execution: Execution, event: Event, operation: ContextInvalid["operation"]) =>
@@ -27,13 +28,18 @@ const encoded = <A, I extends object, RS, E, R>(
   schema: Schema.Schema<A, I, RS>,
   onExcessProperty: "preserve" | "ignore" | "error",
   transition: Transition<E, R, A>
-): Transition<E | ContextInvalid, R | RS> => {
+): Transition<E | ContextInvalid | StepInvalid, R | RS> => {
   const decode = Schema.decodeUnknown(schema, { onExcessProperty })
   const encode = Schema.encode(schema, { onExcessProperty })
   return boundedAs(transition, (execution, event) =>
     Effect.gen(function* () {
       const context = yield* Effect.mapError(decode(execution.context), invalid(execution, event, "decode"))
       const step = yield* transition({ ...execution, context }, event)
+      const unwritable = invalidOf(step)
+      if (unwritable !== undefined) {
+        const { definitionId, id } = execution
+        return yield* new StepInvalid({ executionId: id, eventId: event.id, definitionId, ...unwritable })
+      }
       const stored = yield* encode(step.execution.context).pipe(
         Effect.flatMap(asJson),
         Effect.mapError(invalid(execution, event, "encode"))
@@ -63,7 +69,7 @@ export const definitions = <A, I extends object, RS, E, R>({
   readonly context: Schema.Schema<A, I, RS>
   readonly definitions: { readonly [definitionId: string]: Transition<E, R, A> }
   readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
-}): { readonly [definitionId: string]: Transition<E | ContextInvalid, R | RS> } =>
+}): { readonly [definitionId: string]: Transition<E | ContextInvalid | StepInvalid, R | RS> } =>
   Object.fromEntries(
     Object.entries(definitions).map(([definitionId, transition]) => [
       definitionId,

@@ -553,8 +553,8 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
  * - `maxIdBytes`: an id, by default 1,024. Ids of events may be twice as long and 64 bytes more.
  * - `maxEventBytes`: an event, by default 1 MiB.
  * - `maxContextBytes`: the context of an execution, or of a child to create, by default 4 MiB. It is read and written again at each step.
- * - `maxResultBytes`: what an execution ends with (its `result`), and what a child tells its parent at its end (a `Finished` event), by default 1 MiB.
- *   It stays in the row, and in the parent's.
+ * - `maxResultBytes`: what an execution ends with (its `result`), and what a child tells its parent at its end (a `Finished` event), by
+ *   default 1 MiB. It stays in the row, and in the parent's.
  * - `maxCommitBytes`: all that a commit writes, the execution's row included, and what any other call writes; by default 8 MiB.
  * - `maxCommitItems`: how many events, children and timer operations a commit may have, of each kind, and how many events `enqueue` takes;
  *   by default 10,000.

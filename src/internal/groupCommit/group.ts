@@ -118,7 +118,7 @@ interface Round {
   members: ReadonlyArray<Member> | undefined
 }
 
-/** On whose behalf a shared transaction runs: its members tell what befell it in their own names. */
+/** The call of a shared transaction. Its members report failures as their own calls. */
 const call = { operation: "commit" }
 
 const start = (group: Group): void => {

@@ -72,14 +72,14 @@ export const succeedAll = (members: ReadonlyArray<Member>, results: Results): vo
   }
 }
 
-/** Fails each member with what befell all of them. */
+/** Fails each member with the failure of their transaction. */
 export const failAll = (members: ReadonlyArray<Member>, cause: Cause.Cause<Failure>): void => {
   for (const member of members) {
     settle(member, Exit.failCause(Cause.map(cause, (error) => attribute(member.call, error))))
   }
 }
 
-/** An error that befell a whole group, as each caller must see it. */
+/** The error of a shared transaction, with the operation and execution of one caller. */
 export const attribute = (call: Call, error: Failure): Failure => {
   const at = { operation: call.operation, executionId: call.executionId }
   const why = { detail: error.detail, cause: error.cause }

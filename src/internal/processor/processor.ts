@@ -89,13 +89,13 @@ export const make = <E>(
         const loaded = yield* store.loadForEvent(executionId, event.id)
         if (Option.isNone(loaded.execution)) return yield* new ExecutionNotFound(at)
         const execution = loaded.execution.value
-        // Stored ids are anybody's, and a metric's tags must be few.
+        // Ids of stored executions may be anything, and a metric needs few tags.
         if (transitions.has(execution.definitionId)) seen.definition = execution.definitionId
         if (loaded.processed) return skipped("processed")
         if (isFinished(execution)) return skipped("finished")
-        // Asked after the load: whoever cancels the timer from now on makes this commit lose, and the question is asked again.
+        // Asked after the load: a commit that cancels the timer later conflicts with this one, and then it is asked again.
         if (ack?._tag === "Timer" && !(yield* store.timers.isArmed(ack))) return skipped("cancelled")
-        // It waits for its cancellation alone, as other readers of the format have it.
+        // It takes nothing but its `Cancel` event, as other readers of the format have it.
         if (execution.status === "CANCELLING" && event.kind !== WellKnownKind.Cancel) return skipped("cancelling")
         if (execution.status === "SUSPENDED") return yield* new ExecutionSuspended(at)
         const { definitionId } = execution
@@ -121,7 +121,7 @@ export const make = <E>(
       }
     }
 
-    /** Fails only with a lost commit, which is what the schedule is for. */
+    /** Fails only with a conflict, so that the schedule retries nothing else. */
     const attempt = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
       Effect.gen(function* () {
         const decided = yield* Effect.either(decide(executionId, event, ack, seen))

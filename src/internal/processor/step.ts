@@ -101,8 +101,8 @@ export const updateContext = <Context>(self: Builder<Context>, f: (context: Cont
   change(self, { context: f(self.execution.context) })
 
 /**
- * The id of the next event that the step emits. It says which execution, of this life, at which version: the step that runs again from
- * where it ran makes the same ids, one that runs from another version may decide otherwise and makes others.
+ * The id of the next event that the step emits, made of the execution, its time of creation, and its version. A step that runs again from
+ * the same version makes the same ids. One that runs from another version may decide otherwise, and makes others.
  */
 const nextId = ({ commit, execution, now }: Builder<unknown>): string =>
   eventIds.derived("emit", execution.id, execution.createdAt ?? now, execution.version, commit.emits?.length ?? 0)
@@ -222,8 +222,8 @@ export const cancel = <Context>(self: Builder<Context>, ending?: string | Ending
   endAs(self, "CANCELLED", ending)
 
 /**
- * A step that leaves its execution `CANCELLING` at its `Cancel` event has nothing to clean up: it is cancelled. Whoever does not know of
- * cancellation is cancelled so.
+ * Cancels an execution that the step at its `Cancel` event leaves `CANCELLING`: it has nothing to clean up. A definition that does not
+ * handle `Cancel` is cancelled in this way.
  */
 export const settleCancel = (step: Step, event: Event.Event, now: number): Step => {
   const { commit = {}, execution } = step
@@ -233,8 +233,8 @@ export const settleCancel = (step: Step, event: Event.Event, now: number): Step 
 }
 
 /**
- * A result as a parent gets it in the data of `Finished`. The format carries the keys of an object. What is none goes under the key
- * `result`, and so does an object that could not be told from one of these, or whose keys have a meaning of their own there.
+ * A result as a parent gets it in the data of `Finished`, whose keys the format carries. A result that is no object goes under the key
+ * `result`. So does an object that could be mistaken for that, or that has keys with a meaning of their own there.
  */
 export const carriedResult = (result: unknown): JsonObject => {
   if (result === null || result === undefined) return {}
@@ -244,7 +244,7 @@ export const carriedResult = (result: unknown): JsonObject => {
   return clear && !keys.some((key) => reserved.has(key)) ? result : { result }
 }
 
-/** What {@link carriedResult} carried, null where that is nothing. */
+/** The result that {@link carriedResult} put into the data; null where there is none. */
 export const resultOfCarried = (carried: JsonObject): unknown => {
   const keys = Object.keys(carried)
   if (keys.length === 0) return null

@@ -7,7 +7,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 
-/** For how long a transition may run; what runs processors says it to the policies around transitions. */
+/** How long a transition may run. The processor provides it to the policies around transitions. */
 export class TransitionTimeout extends Context.Reference<TransitionTimeout>()("holdfast/TransitionTimeout", {
   defaultValue: (): Duration.Duration => Duration.minutes(1)
 }) {}
@@ -19,11 +19,11 @@ export const within = <A, E, R, E2>(
 ): Effect.Effect<A, E | E2, R> => Effect.flatMap(TransitionTimeout, (timeout) => bounded(effect, timeout, onTimeout))
 
 /**
- * Runs an effect for so long at most. One that takes longer is interrupted and not waited for: it may be what never ends, and
- * whoever runs it has others to run.
+ * Runs an effect for so long at most. One that takes longer is interrupted and not waited for: it may be what never ends, and whoever runs
+ * it has others to run.
  *
- * It runs in a fiber of its own, at once and as far as it goes without waiting. Most transitions are done then, and nothing has been spent on a
- * clock: `Effect.timeoutFail` takes four times as long.
+ * It runs in a fiber of its own, at once and as far as it goes without waiting. Most transitions are done then, and nothing has been spent
+ * on a clock: `Effect.timeoutFail` takes four times as long.
  */
 export const bounded = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
@@ -32,8 +32,8 @@ export const bounded = <A, E, R, E2>(
 ): Effect.Effect<A, E | E2, R> => (Duration.isFinite(timeout) ? inOwnFiber(effect, timeout, onTimeout) : effect)
 
 /**
- * Runs an effect in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as they
- * are. Fibers that the effect forks log as ever.
+ * Runs an effect in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as
+ * they are. Fibers that the effect forks log as ever.
  */
 const runAwaited = <A, E, R>(runtime: Runtime.Runtime<R>, effect: Effect.Effect<A, E, R>): Fiber.RuntimeFiber<A, E> => {
   const level = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.unhandledErrorLogLevel)

@@ -1,7 +1,7 @@
 import type { Lease, Member, Pool } from "../../Lease.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 
-/** FNV-1a over UTF-16 units, and a last mixing: texts that differ in their last character must part. */
+/** FNV-1a over UTF-16 units, and a final mix, without which texts that differ in their last character alone would stay together. */
 const hash = (text: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -86,7 +86,7 @@ const health = ({ lastRenewal, members, monitor, ownership }: Membership): Healt
   outage: storeMonitor.outage(monitor)
 })
 
-/** Another has the lease, of which this process has not heard yet. */
+/** The store says that another process has the lease, before a renewal of this one has shown it. */
 const forfeit = ({ ownership, settings }: Membership, { fence, holder, name, pool }: FencingToken): void => {
   const shard = Number(name)
   if (pool !== settings.pool || holder !== settings.holder || ownership.owned.get(shard) !== fence) return

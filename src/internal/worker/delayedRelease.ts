@@ -19,7 +19,7 @@ export interface Options {
   readonly interval: number
 }
 
-/** What puts delayed emits into the outbox when they are due. It is a fiber of its own: no delivery that takes long makes it late. */
+/** Puts delayed events into the outbox when they are due. It has a fiber of its own, so that slow deliveries do not make it late. */
 export interface Releaser extends Pick<QueueWorker, "pause" | "resume" | "awaitQuiet" | "awaitFatal"> {
   readonly health: Effect.Effect<Pick<Health, "lastError" | "outage">>
 }

@@ -8,9 +8,13 @@ import { isOutage } from "../supervision/storeMonitor.js"
 import { isLeaseLost } from "../util/fence.js"
 
 /**
- * What is to become of work that failed: it is tried again, which counts as an attempt or, where it only waits for something, does not; it
- * is removed, or becomes a dead letter. What is to be done `elsewhere` is another process's, or waits for a definition to be registered, of which
- * the worker is told: it is looked at again only now and then. What is `lost` is another process's, which decides on it by itself.
+ * What becomes of work that failed.
+ *
+ * - `Retry`: it is tried again, and the failure counts as an attempt.
+ * - `Wait`: it waits for something, which counts as no attempt; with `outage` for the store. With `elsewhere` it is another process's, or
+ *   waits for a definition to be registered, of which the worker is told: so it is looked at again only now and then.
+ * - `Drop`: it is removed. `Bury`: it becomes a dead letter.
+ * - `Lost`: another process has its lane now, and decides by itself.
  */
 export type Decision =
   | { readonly _tag: "Retry" }
@@ -25,7 +29,7 @@ const outage: Decision = { _tag: "Wait", outage: true }
 const lost: Decision = { _tag: "Lost" }
 const elsewhere: Decision = { _tag: "Wait", elsewhere: true }
 
-/** What is to become of an event whose target does not exist. */
+/** What becomes of an event whose target does not exist. */
 export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision => {
   switch (policy) {
     case "drop":
@@ -37,14 +41,14 @@ export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision
   }
 }
 
-/** Whether this says that the lane's own target does not exist. */
+/** Whether the error says that the lane's own target does not exist. */
 export const isNotFound = (error: unknown, lane: string | null): boolean =>
   error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
 
-/** Whether this says that the work can only wait, as for an execution to be resumed. */
+/** Whether the error says that the work can only wait, for example until an execution is resumed. */
 const isWaiting = (error: unknown): boolean => error instanceof Postponed || error instanceof ExecutionSuspended
 
-/** What is to become of work of this lane; `notFound` is for work whose target does not exist. */
+/** What becomes of work of this lane that failed; `notFound` is for work whose target does not exist. */
 export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Decision): Decision => {
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   if (

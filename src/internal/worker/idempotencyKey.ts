@@ -1,4 +1,4 @@
-/** What cannot be written as a URI: half of a pair, which a row of another program may hold. */
+/** A lone surrogate, which `encodeURIComponent` refuses. A row of another program may hold one. */
 const loneSurrogate = /\p{Surrogate}/gu
 
 const encode = (id: string): string => encodeURIComponent(id.replace(loneSurrogate, "\u{fffd}"))

@@ -48,7 +48,7 @@ export type Phase =
   | { readonly _tag: "Behind"; readonly from: number }
   | { readonly _tag: "Held"; readonly from: number; readonly retryAt: number }
 
-/** The rows of one key. While none is in memory, in the store or failing, no lane is kept. */
+/** The rows of one key. A lane is kept only while it has rows, in memory or in the store, or one of them failed. */
 export interface Lane<A> {
   readonly key: string | null
   /** The rows in memory: some while it is ready or runs, and none otherwise. */
@@ -157,7 +157,7 @@ export const hold = <A>(lane: Lane<A>, work: Work<A>, state: FailureState): void
   lane.rest = restFrom(lane, 1)
   lane.queue.length = 0
   lane.failed = { id: work.id, state }
-  // What it waits for may have come while it ran; only once, or work that makes it come by itself would never rest.
+  // The commit that it waits for may have come while it ran. Tried at once only one time: work that causes such commits would loop.
   const atOnce = phase._tag === "Running" && phase.released && state.waits === 1
   lane.phase = atOnce
     ? { _tag: "Behind", from: work.position }

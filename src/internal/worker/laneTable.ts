@@ -28,7 +28,7 @@ export interface LaneTable<A> extends Options {
   mode: "open" | "paused" | "stopped"
 }
 
-// Those beyond are not told that the execution was advanced; they go on at their time.
+// Lanes beyond this number are not woken when the execution is advanced. They are tried again at their time.
 const mostWaiting = 1000
 
 export const make = <A>(options: Options): LaneTable<A> => ({
@@ -96,7 +96,9 @@ const waitFor = <A>({ waiting }: LaneTable<A>, executionId: string, lane: Lane<A
   else others.add(lane)
 }
 
-/** A running lane gives up its place. Gives when its rows may be read again: 0 is at once, infinity where that is not known or not needed. */
+/**
+ * A running lane gives up its place. Gives when its rows may be read again: 0 is at once, infinity where that is not known or not needed.
+ */
 export const yieldPlace = <A>(table: LaneTable<A>, lane: Lane<A>): number => {
   table.running.delete(lane)
   const isLeft = lane_.yieldPlace(lane)
@@ -113,7 +115,7 @@ export const release = <A>(table: LaneTable<A>, executionId: string): boolean =>
   return released
 }
 
-/** Whatever waits goes on at once; false where nothing does. */
+/** Lets all work that waits go on at once; false where none waits. */
 export const releaseAll = <A>(table: LaneTable<A>): boolean => {
   let released = false
   for (const lane of table.lanes.values()) released = lane_.release(lane) || released
@@ -148,7 +150,10 @@ export const nextReadableAt = <A>(table: LaneTable<A>): number => {
   return next
 }
 
-/** What the table holds now; `runningSince` is when the row began that runs the longest, `lastBegun` when the last one did of those that run. */
+/**
+ * What the table holds now; `runningSince` is when the row began that runs the longest, `lastBegun` when the last one did of those that
+ * run.
+ */
 export const summary = <A>(table: LaneTable<A>) => {
   let backlog = 0
   let held = 0

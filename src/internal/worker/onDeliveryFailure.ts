@@ -22,16 +22,16 @@ export interface Options<A> {
   readonly monitor: StoreMonitor
   readonly retry: retrySchedule.Policy
   readonly maxAttempts: number
-  /** Which row this is. */
+  /** The row of the work. */
   readonly workItem: (item: A) => WorkItem
   readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
   /** One more row was moved to the dead letters. */
   readonly buried: (reason: Reason) => void
-  /** It is decided what becomes of work that failed. */
+  /** Counts what became of work that failed. */
   readonly settled: (outcome: Outcome) => Effect.Effect<void>
-  /** The work is another process's by now. */
+  /** The work belongs to another process by now. */
   readonly lost: Effect.Effect<void>
 }
 
@@ -69,7 +69,7 @@ export const handle = <A>(
     const item = options.workItem(work.item)
     const failed: Failed<A> = { options, work, item, cause, error: describe(cause), before, now }
     return Effect.suspend(() => carryOut(failed, options.decide(work.item, cause))).pipe(
-      // Neither a store that refuses to remember it nor a bug in the user's schedule keep it from being tried again.
+      // It is tried again even where the store refuses to record the failure, or the user's schedule has a bug.
       Effect.catchAllCause((problem) => {
         if (Cause.isInterrupted(problem)) return Effect.interrupt
         if (Option.exists(Cause.failureOption(problem), isLeaseLost)) return leaveToOthers(failed, problem)
@@ -127,8 +127,8 @@ const wait = <A>(
   })
 
 /**
- * The lane went to another process while the work ran: whoever has it now decides what becomes of the work, and nothing is written here. Where this
- * process finds the lane to be its own after all, it looks again.
+ * The lane went to another process while the work ran: whoever has it now decides what becomes of the work, and nothing is written here.
+ * Where this process finds the lane to be its own after all, it looks again.
  */
 const leaveToOthers = <A>(
   { before, now, options, work }: Failed<A>,
@@ -174,7 +174,7 @@ const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attem
     const message = `${work.label()} failed (attempt ${attempts}) and is tried again: ${error}`
     yield* storeMonitor.report(options.monitor, message)
     const hash = Hash.string(error)
-    // The first failure may heal by itself.
+    // The first failure may pass by itself, so it is no warning yet.
     if (attempts === 1 || before.logged === hash) {
       yield* log.debug(message, cause)
       return before.logged

@@ -13,7 +13,7 @@ export interface Options {
 export interface Polling {
   /** A look begins; says whether it is from the first row. */
   readonly begin: (now: number) => boolean
-  /** There is a row that was not there at the last look. */
+  /** Called where a row is found that was not there at the last look. */
   readonly found: () => void
   /** It took so long to read rows. */
   readonly spent: (millis: number) => void
@@ -23,7 +23,7 @@ export interface Polling {
   readonly woken: (byWrite: boolean) => void
 }
 
-// Reading all rows takes at most this part of the time, but is not put off for more than that many times the interval.
+// Reading all rows may take at most this part of the time. It is delayed for that, but for no more than this many intervals.
 const share = 10
 
 /** Looks once, from the first row: for a store to which nobody else writes. */

@@ -12,12 +12,13 @@ interface Page {
 }
 
 const end = Number.MAX_SAFE_INTEGER
-// Rows that cannot be read are few: it looks behind each number before it takes larger steps.
+// Rows that cannot be read are few: each of the next numbers is tried before larger steps are taken.
 const closeSteps = 64
 
 /**
- * Reads a page of a numbered table in which a row may lie that cannot be read at all: the rows before it come as a shorter page, and the row
- * by itself as a corrupt one, behind which the next page begins. As with a dead letter, what comes behind it goes on. What the store has against every read is its own failure.
+ * Reads a page of a numbered table in which a row may be that cannot be read at all. The rows before it come as a shorter page, then the
+ * row by itself as a corrupt one, and the next page begins behind it: so one broken row does not stop those after it. A store that refuses
+ * every read fails as ever.
  */
 export const readAround =
   <A>(table: string, read: Read<A>) =>

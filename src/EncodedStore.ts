@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
 import type { Timer, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
@@ -252,7 +253,17 @@ export interface Encoded {
     id: string,
     eventId: string
   ) => Effect.Effect<Option.Option<EncodedExecution & { readonly processed: boolean }>, StoreError>
+  /** `loadForEvent` of several at once, in their order; without it each is loaded by itself. */
+  readonly loadForEvents?:
+    | ((
+        queries: ReadonlyArray<{ readonly id: string; readonly eventId: string }>
+      ) => Effect.Effect<ReadonlyArray<Option.Option<EncodedExecution & { readonly processed: boolean }>>, StoreError>)
+    | undefined
   readonly commit: (commit: EncodedCommit) => Effect.Effect<CommitOutcome, StoreError>
+  /** Several commits, in their order, each of which is applied or not by itself; without it each is run by `commit`. */
+  readonly commitEach?:
+    | ((commits: ReadonlyArray<EncodedCommit>) => Effect.Effect<ReadonlyArray<Exit.Exit<CommitOutcome, StoreError>>>)
+    | undefined
   readonly isProcessed: (id: string, eventId: string) => Effect.Effect<boolean, StoreError>
   readonly list: (query: {
     readonly definitionId: string | undefined

@@ -24,15 +24,17 @@ import { definitions, onFailure, processorFields, queueFields } from "./internal
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
 import * as registry from "./internal/processor/registry.js"
+import * as processTogether from "./internal/processor/together.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
 import * as health from "./internal/runtime/health.js"
 import * as deliveryTimeout from "./internal/runtime/deliveryTimeout.js"
+import * as outboxRelay from "./internal/runtime/outboxRelay.js"
 import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
 import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
-import * as OutboxRelay from "./OutboxRelay.js"
+import type * as OutboxRelay from "./OutboxRelay.js"
 import type * as Processor from "./Processor.js"
 import type { DefinitionNotFound } from "./ProcessorError.js"
 import * as ProcessorError from "./ProcessorError.js"
@@ -362,10 +364,18 @@ const run = <E, R, EC, RC, ED, RD>(
   Effect.gen(function* () {
     const definitions: Registry = new Map()
     const unknown: unknownDefinitions.UnknownDefinitions = new Map()
-    const { process } = yield* makeProcessor(definitions, options)
+    const { process, together } = yield* makeProcessor(definitions, options)
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
     const background = yield* startBackground(options)
-    const workers = yield* startWorkers(options, definitions, waitForDefinition(process, unknown, options), background)
+    const waits = waitForDefinition(unknown, options)
+    const processing: Processing = {
+      process: (executionId, event, given) => waits(process(executionId, event, given)),
+      together:
+        together &&
+        ((asked, { advanced, rest }) =>
+          together(asked, { advanced, rest: (place, processed) => rest(place, waits(processed)) }))
+    }
+    const workers = yield* startWorkers(options, definitions, processing, background)
 
     const pollInterval = options.pollInterval ?? "1 second"
     const awaitFatal = firstFatal([...Object.values(workers), ...Object.values(background)])
@@ -407,20 +417,25 @@ const run = <E, R, EC, RC, ED, RD>(
     }
   })
 
-type RuntimeProcessor = Processor.Processor<TransitionFailed>
-type Process = RuntimeProcessor["process"]
+/** How the workers take events through executions: one, or where that can be several at once. */
+interface Processing extends Processor.Processor<TransitionFailed> {
+  readonly together: processTogether.ProcessTogether<TransitionFailed> | undefined
+}
+
+type Process = Processing["process"]
 
 /** The processor of the transitions in the options, and of those that are registered later. */
 const makeProcessor = <E, R, EC, RC, ED, RD>(
   definitions: Registry,
   options: AnyOptions<E, R, EC, RC, ED, RD>
-): Effect.Effect<RuntimeProcessor, never, ExecutionStore | R> =>
+): Effect.Effect<Processing, never, ExecutionStore | R> =>
   Effect.gen(function* () {
     // The policy comes first, as it is for the failures as they are.
     const given = withTypedFailures(givenTransitions(options))
     const provided = yield* processor.provided(given, options.transitionTimeout)
     for (const [id, transition] of provided) registry.add(definitions, id, transition)
-    return yield* processor.make(definitions, options.conflictRetry)
+    const attempts = yield* processor.makeAttempts(definitions, options.conflictRetry)
+    return { ...processor.single(attempts), together: processTogether.make(attempts) }
   })
 
 /** What runs beside the workers. */
@@ -454,13 +469,15 @@ const timerInterval = ({ timerInterval = "5 seconds" }: Pick<CommonOptions, "tim
 const startWorkers = <EC, RC, ED, RD>(
   options: WorkerOptions<EC, RC, ED, RD>,
   definitions: Registry,
-  process: Process,
+  { process, together }: Processing,
   { shards }: Background
 ): Effect.Effect<Workers, StoreRejected, ExecutionStore | Scope.Scope | RC | RD> => {
   const common = { ...options, shards }
   return Effect.parallelFinalizers(
     Effect.all({
-      outbox: Effect.sequentialFinalizers(OutboxRelay.make({ ...common, deliver: deliverEvent(options, process) })),
+      outbox: Effect.sequentialFinalizers(
+        outboxRelay.make({ ...common, deliver: deliverEvent(options, process) }, together && deliverTogether(together))
+      ),
       spawns: Effect.sequentialFinalizers(
         SpawnRelay.make({
           ...common,
@@ -502,6 +519,20 @@ const deliverEvent =
     return Effect.as(deliveryTimeout.deliver(options, "deliverExternal", sent), delivered)
   }
 
+/** Delivers events to their executions, several at once. */
+const deliverTogether =
+  (together: processTogether.ProcessTogether<TransitionFailed>): outboxRelay.DeliverTogether =>
+  (entries, { acknowledged: ended, rest }) =>
+    together(
+      entries.map(({ event, fence, seq, targetId }) => ({
+        executionId: targetId,
+        event,
+        ack: { _tag: "Outbox", seq },
+        fence
+      })),
+      { advanced: ended, rest: (place, processed) => rest(place, Effect.as(processed, acknowledged)) }
+    )
+
 const each = (workers: Workers, f: (worker: QueueWorker.QueueWorker) => Effect.Effect<void>): Effect.Effect<void> =>
   Effect.forEach(Object.values(workers), f, { discard: true })
 
@@ -537,14 +568,12 @@ const writes = (
 
 /** Work for a definition that this runtime does not have waits for it, or counts as failed. */
 const waitForDefinition =
-  (
-    process: Process,
-    unknown: unknownDefinitions.UnknownDefinitions,
-    { unknownDefinition }: Pick<CommonOptions, "unknownDefinition">
-  ): Process =>
-  (executionId, event, options) =>
+  (unknown: unknownDefinitions.UnknownDefinitions, { unknownDefinition }: Pick<CommonOptions, "unknownDefinition">) =>
+  <A>(
+    processed: Effect.Effect<A, TransitionFailed | Processor.ProcessError>
+  ): Effect.Effect<A, TransitionFailed | Processor.ProcessError> =>
     Effect.catchTag(
-      process(executionId, event, options),
+      processed,
       "DefinitionNotFound",
       (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
         unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)

@@ -6,6 +6,7 @@
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -26,7 +27,7 @@ import type { Encoded } from "./EncodedStore.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
 import * as log from "./internal/telemetry/log.js"
-import type { Pool, Renewal } from "./Lease.js"
+import type { FencingToken, Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
@@ -425,12 +426,32 @@ export interface ExecutionStore {
     eventId: string
   ) => Effect.Effect<{ readonly execution: Option.Option<Execution>; readonly processed: boolean }, StoreError>
 
+  /** {@link loadForEvent} of several at once, in their order; what is wrong with one of them is its own failure. */
+  readonly loadForEvents: (
+    queries: ReadonlyArray<{ readonly id: string; readonly eventId: string }>
+  ) => Effect.Effect<
+    ReadonlyArray<Exit.Exit<{ readonly execution: Option.Option<Execution>; readonly processed: boolean }, StoreError>>
+  >
+
   /**
    * Advances an execution from its version to the next and writes what the step caused, all or nothing. Version 0 inserts, where no
    * execution of this id is stored; version n updates, where the stored row is at version n. Otherwise it fails with `StoreConflict` and
    * writes nothing.
    */
   readonly commit: (execution: Execution, commit?: Commit) => Effect.Effect<Committed, StoreConflict | StoreError>
+
+  /**
+   * Several commits, in their order, of which each is applied or fails by itself as by {@link commit}: they share a transaction where the store
+   * can, and what one of them fails with is no matter to the others. `fence` is what one is fenced by, where that is not what all are by
+   * `Lease.fencedBy`.
+   */
+  readonly commitEach: (
+    commits: ReadonlyArray<{
+      readonly execution: Execution
+      readonly commit?: Commit | undefined
+      readonly fence?: FencingToken | undefined
+    }>
+  ) => Effect.Effect<ReadonlyArray<Exit.Exit<Committed, StoreConflict | StoreError>>>
 
   /** Commits the execution and nothing beside it. Gives it at its new version. */
   readonly save: (execution: Execution) => Effect.Effect<Execution, StoreConflict | StoreError>

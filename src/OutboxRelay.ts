@@ -4,28 +4,13 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
-import { ExecutionStore } from "./ExecutionStore.js"
-import { decoder, type Fields, refused } from "./internal/options/decode.js"
-import { callable, oneOf, optional } from "./internal/options/fields.js"
-import { workerFields } from "./internal/options/worker.js"
-import * as telemetryContext from "./internal/telemetry/context.js"
-import * as traceContext from "./internal/telemetry/traceContext.js"
-import * as failureDecision from "./internal/worker/failureDecision.js"
-import * as idempotencyKey from "./internal/worker/idempotencyKey.js"
-import * as seqPages from "./internal/worker/seqPages.js"
-import * as worker from "./internal/worker/worker.js"
-import {
-  type Delivered,
-  type Delivery,
-  Postponed,
-  type QueueWorker,
-  type Options as WorkerOptions
-} from "./QueueWorker.js"
+import type { ExecutionStore } from "./ExecutionStore.js"
+import * as internal from "./internal/runtime/outboxRelay.js"
+import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
 import type { StoreRejected } from "./StoreError.js"
 
 /**
@@ -84,15 +69,6 @@ export interface OutboxRelay extends QueueWorker {}
 export const OutboxRelay: Context.Tag<OutboxRelay, OutboxRelay> =
   Context.GenericTag<OutboxRelay>("holdfast/OutboxRelay")
 
-const decode = decoder(
-  Schema.Struct({
-    ...workerFields,
-    deliver: callable,
-    unknownTarget: optional(oneOf("drop", "dead-letter", "wait"))
-  } satisfies Fields<Options>),
-  refused("start", "OutboxRelay")
-)
-
 /**
  * Starts a relay, which runs until the scope closes. The services that `deliver` needs are taken from the context here.
  *
@@ -101,66 +77,9 @@ const decode = decoder(
  * @since 0.1.0
  * @category constructors
  */
-export const make = <E = never, R = never>(
+export const make: <E = never, R = never>(
   options: Options<E, R>
-): Effect.Effect<OutboxRelay, StoreRejected, ExecutionStore | Scope.Scope | R> =>
-  Effect.gen(function* () {
-    yield* decode(options)
-    const store = yield* ExecutionStore
-    const provide = telemetryContext.provide(yield* Effect.context<R>())
-    const policy = options.unknownTarget ?? "dead-letter"
-
-    const deliver = (entry: OutboxEntry, attempt: number): Effect.Effect<Delivered, unknown> => {
-      const { event, targetId } = entry
-      const delivery = { attempt, idempotencyKey: idempotencyKey.make(targetId, event.id) }
-      const once: Effect.Effect<Delivered, unknown> = Effect.suspend(() => provide(options.deliver(entry, delivery)))
-      if (targetId === null) return once
-      return Effect.catchIf(
-        once,
-        (error) => failureDecision.isNotFound(error, targetId),
-        () =>
-          Effect.flatMap(store.spawns.isPending(targetId), (spawning) =>
-            // Where no spawn is left, it may have been carried out since the target was looked for: only a second look tells.
-            spawning
-              ? Effect.fail(new Postponed({ reason: `a spawn of ${JSON.stringify(targetId)} is pending` }))
-              : once
-          )
-      )
-    }
-
-    return yield* worker.make<OutboxEntry>({
-      module: "OutboxRelay",
-      settings: options,
-      polling: seqPages.polling(options),
-      from: seqPages.pages(options, "outbox", store.pendingOutbox, ({ targetId }) => targetId, label),
-      noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
-      run: deliver,
-      spanName: "OutboxRelay.deliver",
-      described,
-      workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
-      remove: ({ seq }) => store.ackOutbox(seq),
-      decide: ({ targetId }, cause) => failureDecision.decide(cause, targetId, failureDecision.unknownTarget(policy))
-    })
-  })
-
-const described = ({ emittedAt, event, seq, targetId, traceparent }: OutboxEntry) => ({
-  since: emittedAt,
-  annotations: { ...(targetId === null ? undefined : { executionId: targetId }), eventId: event.id, seq },
-  span: () => ({
-    kind: "consumer" as const,
-    // A link, as an execution that sends itself events would be one trace for years.
-    links: traceContext.links(traceparent),
-    attributes: {
-      "messaging.system": "holdfast",
-      "messaging.operation.type": "process",
-      "messaging.message.id": event.id,
-      eventKind: event.kind
-    }
-  })
-})
-
-const label = ({ event, seq, targetId }: OutboxEntry): string =>
-  `delivery of event ${JSON.stringify(event.id)} (outbox ${seq}) to ${targetId === null ? "no target" : JSON.stringify(targetId)}`
+) => Effect.Effect<OutboxRelay, StoreRejected, ExecutionStore | Scope.Scope | R> = (options) => internal.make(options)
 
 /**
  * {@link make} as a layer.

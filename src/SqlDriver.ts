@@ -6,6 +6,7 @@
  */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type * as ExecutionStore from "./ExecutionStore.js"
 import * as schema_ from "./internal/schema/schema.js"
 import * as internal from "./internal/sqlStore/store.js"
@@ -54,10 +55,23 @@ export interface Call {
 }
 
 /**
+ * A transaction of one of several callers, and on whose behalf it runs.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Transaction {
+  readonly call: Call
+  readonly statements: ReadonlyArray<Statement>
+}
+
+/**
  * A database.
  *
  * - `transaction` runs the statements in order, all or nothing, and gives the result of each. Statements only write, and none depends on
  *   the result of another. Where the outcome is not known it fails with `StoreUnavailable` and `outcome: "unknown"`.
+ * - `transactions` runs several, each of which is applied or fails by itself, as by `transaction`, and gives what became of each. A driver
+ *   that lets transactions share one does so here for all of them at once. Without it each is run by `transaction`.
  * - `query` gives the rows as arrays of columns. It sees every transaction that was acknowledged before it began.
  * - `embedded`: whether the database runs in this process, by default false. Then no answer can be lost, and the store leaves out the marks
  *   by which it recognises its writes after a lost answer.
@@ -73,6 +87,11 @@ export interface SqlDriver {
     call: Call,
     statements: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<StatementResult>, StoreUnavailable | StoreRejected>
+  readonly transactions?:
+    | ((
+        transactions: ReadonlyArray<Transaction>
+      ) => Effect.Effect<ReadonlyArray<Exit.Exit<ReadonlyArray<StatementResult>, StoreUnavailable | StoreRejected>>>)
+    | undefined
   readonly query: (
     call: Call,
     statement: Statement

@@ -38,6 +38,7 @@ import { stats } from "./contract/stats.js"
 import { texts } from "./contract/texts.js"
 import { timers } from "./contract/timers.js"
 import { times } from "./contract/times.js"
+import { together } from "./contract/together.js"
 import { trace } from "./contract/trace.js"
 import { verify, verifyAnything } from "./contract/verify.js"
 import * as Subject from "./Subject.js"
@@ -82,6 +83,7 @@ export const topics = {
   verifyAnything,
   leases,
   fencing,
+  together,
   concurrency,
   histories
 } satisfies { readonly [name: string]: (subject: Subject.Subject) => void }

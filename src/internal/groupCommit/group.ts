@@ -12,7 +12,7 @@ import * as Metrics from "../../Metrics.js"
 import type { Statement } from "../../SqlDriver.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as metrics from "../telemetry/metrics.js"
-import type { Failure, LazyDriver } from "./lazyDriver.js"
+import type { Failure, LazyDriver, Results } from "./lazyDriver.js"
 import { failAll, type Member, type Outcome, settle, succeedAll } from "./member.js"
 
 /** - `maxCommits`, `maxBytes`: how much one transaction takes at most; a single larger list still goes, alone. */
@@ -133,11 +133,21 @@ const start = (group: Group): void => {
     startFiber(group, round)
   } else {
     measure(group, round.members.length)
-    if (Either.isRight(attempted)) succeedAll(round.members, attempted.right)
-    else failAll(round.members, Cause.fail(attempted.left))
+    settleOnTheSpot(round.members, attempted)
     ended(group)
   }
 }
+
+/** Settles the members of a transaction that needed no fiber; gives their outcomes. */
+export const settleOnTheSpot = (
+  members: ReadonlyArray<Member>,
+  attempted: Either.Either<Results, Failure>
+): ReadonlyArray<Outcome> =>
+  Either.isRight(attempted) ? succeedAll(members, attempted.right) : failAll(members, Cause.fail(attempted.left))
+
+/** Whether so many can share one transaction. */
+export const fits = ({ limits }: Group, members: ReadonlyArray<Member>): boolean =>
+  members.length <= limits.maxCommits && members.reduce((sum, { bytes }) => sum + bytes, 0) <= limits.maxBytes
 
 const startFiber = (group: Group, round: Round): void => {
   const fiber = group.environment.fork(Effect.uninterruptible(run(group, round)))

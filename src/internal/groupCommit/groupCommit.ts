@@ -1,7 +1,8 @@
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
 import type * as Scope from "effect/Scope"
-import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
+import type { Call, SqlDriver, Statement, Transaction } from "../../SqlDriver.js"
 import { StoreUnavailable } from "../../StoreError.js"
 import * as group from "./group.js"
 import type { Failure, LazyDriver, Results } from "./lazyDriver.js"
@@ -45,6 +46,44 @@ const transaction = (
     })
   })
 
+/** What became of transactions that ran on the spot as one; none where that cannot be, and nothing is written then. */
+const attemptAll = (
+  state: group.Group,
+  members: ReadonlyArray<member.Member>
+): ReadonlyArray<member.Outcome> | undefined => {
+  const [first] = members
+  if (first === undefined || !group.fits(state, members)) return undefined
+  const attempted = state.driver.attempt?.(first.call, () => members.flatMap(({ statements }) => statements))
+  if (attempted === undefined) return undefined
+  group.measure(state, members.length)
+  return group.settleOnTheSpot(members, attempted)
+}
+
+/** Runs transactions of one caller together, and with those of others; each is applied or fails by itself. */
+const transactions = (
+  state: group.Group,
+  given: ReadonlyArray<Transaction>
+): Effect.Effect<ReadonlyArray<member.Outcome>> =>
+  Effect.uninterruptibleMask((restore) => {
+    if (given.length === 0) return Effect.succeed([])
+    if (state.closed) return Effect.succeed(given.map(({ call }) => Exit.fail(closed(call))))
+    return Effect.withFiberRuntime((fiber) => {
+      const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+      const members = given.map(({ call, statements }) =>
+        member.make(call, statements, { traced, number: ++state.calls })
+      )
+      const { id } = fiber.id()
+      const alone = id === state.lastCaller && state.phase._tag === "Idle"
+      state.lastCaller = id
+      const attempted = alone ? attemptAll(state, members) : undefined
+      if (attempted !== undefined) return Effect.succeed(attempted)
+      for (const each of members) group.enqueue(state, each)
+      return Effect.onInterrupt(restore(member.outcomesOf(members)), () =>
+        Effect.forEach(members, (each) => interrupted(state, each), { discard: true })
+      )
+    })
+  })
+
 /** Ends when it is certain what became of the member of a caller that was interrupted. */
 const interrupted = (state: group.Group, left: member.Member): Effect.Effect<unknown> =>
   Effect.suspend((): Effect.Effect<unknown> => {
@@ -75,5 +114,9 @@ export const make = (driver: LazyDriver, limits: group.Limits): Effect.Effect<Sq
         return state.drained.await
       })
     )
-    return { ...driver, transaction: (call, statements) => transaction(state, call, statements) }
+    return {
+      ...driver,
+      transaction: (call, statements) => transaction(state, call, statements),
+      transactions: (given) => transactions(state, given)
+    }
   })

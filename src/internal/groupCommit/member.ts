@@ -57,27 +57,40 @@ export const outcomeOf = (member: Member): Effect.Effect<Results, Failure> =>
     else member.tell = resume
   })
 
-export const settle = (member: Member, outcome: Outcome): void => {
+/** Ends when the outcomes of all are known. */
+export const outcomesOf = (members: ReadonlyArray<Member>): Effect.Effect<ReadonlyArray<Outcome>> =>
+  Effect.async((resume) => {
+    const outcomes: Array<Outcome> = []
+    let left = members.length
+    const told = (i: number, outcome: Outcome): void => {
+      outcomes[i] = outcome
+      if (--left === 0) resume(Effect.succeed(outcomes))
+    }
+    for (const [i, member] of members.entries()) {
+      if (member.state._tag === "Settled") told(i, member.state.outcome)
+      else member.tell = (outcome) => told(i, outcome)
+    }
+  })
+
+export const settle = (member: Member, outcome: Outcome): Outcome => {
   member.state = { _tag: "Settled", outcome }
   member.tell?.(outcome)
+  return outcome
 }
 
 /** Gives each member its part of the results of all their statements, which ran one after the other. */
-export const succeedAll = (members: ReadonlyArray<Member>, results: Results): void => {
+export const succeedAll = (members: ReadonlyArray<Member>, results: Results): ReadonlyArray<Outcome> => {
   let end = 0
-  for (const member of members) {
+  return members.map((member) => {
     const start = end
     end += member.statements.length
-    settle(member, Exit.succeed(results.slice(start, end)))
-  }
+    return settle(member, Exit.succeed(results.slice(start, end)))
+  })
 }
 
-/** Fails each member with the failure of their transaction. */
-export const failAll = (members: ReadonlyArray<Member>, cause: Cause.Cause<Failure>): void => {
-  for (const member of members) {
-    settle(member, Exit.failCause(Cause.map(cause, (error) => attribute(member.call, error))))
-  }
-}
+/** Fails each member with what befell all of them. */
+export const failAll = (members: ReadonlyArray<Member>, cause: Cause.Cause<Failure>): ReadonlyArray<Outcome> =>
+  members.map((member) => settle(member, Exit.failCause(Cause.map(cause, (error) => attribute(member.call, error)))))
 
 /** The error of a shared transaction, with the operation and execution of one caller. */
 export const attribute = (call: Call, error: Failure): Failure => {

@@ -1,3 +1,4 @@
+import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
 import { commit } from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
@@ -19,6 +20,7 @@ export const make = (tables: Tables, traceMax: number): Encoded => ({
   exclusive: true,
   ...executions.make(tables),
   commit: (encoded) => commit(tables, traceMax, encoded),
+  commitEach: (commits) => Effect.forEach(commits, (encoded) => Effect.exit(commit(tables, traceMax, encoded))),
   ...ledger.make(tables),
   ...outbox.make(tables),
   ...outbox.makeDelayed(tables),

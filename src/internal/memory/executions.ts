@@ -103,17 +103,21 @@ const purge = (tables: Tables, id: string, expectedVersion: number): boolean => 
   return tables.executions.delete(id)
 }
 
+const forEvent = (tables: Tables, id: string, eventId: string) =>
+  Option.map(Option.fromNullable(tables.executions.get(id)), (row) => ({
+    ...row,
+    processed: tables.ledger.has(id, eventId)
+  }))
+
 /** The executions themselves, except for committing them. */
-export const make = (tables: Tables): Pick<Encoded, "load" | "loadForEvent" | "list" | "purge" | "idsWithPrefix"> => ({
+export const make = (
+  tables: Tables
+): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "purge" | "idsWithPrefix"> => ({
   load: (id) => Effect.sync(() => Option.fromNullable(tables.executions.get(id))),
 
-  loadForEvent: (id, eventId) =>
-    Effect.sync(() =>
-      Option.map(Option.fromNullable(tables.executions.get(id)), (row) => ({
-        ...row,
-        processed: tables.ledger.has(id, eventId)
-      }))
-    ),
+  loadForEvent: (id, eventId) => Effect.sync(() => forEvent(tables, id, eventId)),
+
+  loadForEvents: (queries) => Effect.sync(() => queries.map(({ eventId, id }) => forEvent(tables, id, eventId))),
 
   list: (query) => Effect.sync(() => list(tables, query)),
 

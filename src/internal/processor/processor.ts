@@ -5,11 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Commit, originOfEvent, type TraceStep, traceStep, type WorkItem } from "../../Commit.js"
+import { type Commit, type Committed, originOfEvent, type TraceStep, traceStep, type WorkItem } from "../../Commit.js"
 import { type Event, WellKnownKind } from "../../Event.js"
 import { type Execution, isFinished } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
-import type { Processed, Processor, Transition, TransitionFailure } from "../../Processor.js"
+import type { FencingToken } from "../../Lease.js"
+import type { ProcessError, Processed, Processor, Transition, TransitionFailure } from "../../Processor.js"
 import { DefinitionNotFound, ExecutionNotFound, ExecutionSuspended, ProcessConflict } from "../../ProcessorError.js"
 import type { Step, Trace } from "../../Step.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
@@ -49,6 +50,43 @@ const toCommit = (
   origin: originOfEvent(before, event)
 })
 
+/** A step that is ready to be committed. */
+export interface Decided {
+  readonly _tag: "Decided"
+  readonly execution: Execution
+  readonly commit: Commit
+}
+
+/** An event on its way: for whom it is, and the work that it came from. */
+export interface Asked {
+  readonly executionId: string
+  readonly event: Event
+  readonly ack: WorkItem | undefined
+}
+
+/** An event among others, and what the work that it came from is fenced by. */
+export interface FencedAsked extends Asked {
+  readonly fence: FencingToken | undefined
+}
+
+/** The step that a transition makes. */
+export const decided = <E>(
+  transition: Transition<E>,
+  execution: Execution,
+  { ack, event }: Asked
+): Effect.Effect<Decided, E> =>
+  Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+    Effect.map(transition(execution, event), (made): Decided => {
+      const now = millis / 1000
+      const step = settleCancel(made, event, now)
+      return {
+        _tag: "Decided",
+        execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
+        commit: toCommit(execution, event, step, ack, now)
+      }
+    })
+  )
+
 const traced = (before: Execution, event: Event, after: Execution, trace: Trace, now: number): TraceStep =>
   traceStep({
     ...trace,
@@ -75,16 +113,41 @@ export const provided = <E, R>(
     )
   })
 
-/** A processor of transitions whose failures are settled. */
-export const make = <E>(
+/** What becomes of an event at one attempt; fails only with a lost commit, which is what the schedule is for. */
+export type Attempt<E> = Effect.Effect<Either.Either<Processed, E | ProcessError>, StoreConflict>
+
+/** An attempt that comes to a commit. */
+export const attemptOf = <E>(committed: Effect.Effect<Committed, StoreConflict | StoreError>): Attempt<E> =>
+  committed.pipe(
+    Effect.map((committed) => Either.right<Processed>({ _tag: "Advanced", committed })),
+    Effect.catchAll((error) =>
+      error._tag === "StoreConflict" ? Effect.fail(error) : Effect.succeed(Either.left(error))
+    )
+  )
+
+/** Takes events through executions; `first` is the first attempt, where it was made already. */
+export interface Attempts<E> {
+  readonly store: ExecutionStore
+  readonly transitions: ReadonlyMap<string, Transition<TransitionFailure<E>>>
+  readonly commit: (decided: Decided) => Attempt<E>
+  readonly run: (asked: Asked, first?: First<E>) => Effect.Effect<Processed, E | ProcessError>
+}
+
+/** An attempt that was made, or is under way, and of whose definition the execution is. */
+export interface First<E> {
+  readonly definition: string
+  readonly attempt: Attempt<E>
+}
+
+/** Attempts at transitions whose failures are settled. */
+export const makeAttempts = <E>(
   transitions: ReadonlyMap<string, Transition<TransitionFailure<E>>>,
   conflictRetry: Schedule.Schedule<unknown, StoreConflict> = defaultConflictRetry
-): Effect.Effect<Processor<E>, never, ExecutionStore> =>
-  Effect.gen(function* () {
-    const store = yield* ExecutionStore
-
-    const decide = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
+): Effect.Effect<Attempts<E>, never, ExecutionStore> =>
+  Effect.map(ExecutionStore, (store) => {
+    const decide = (asked: Asked, seen: telemetry.Seen) =>
       Effect.gen(function* () {
+        const { ack, event, executionId } = asked
         const at = { executionId, eventId: event.id }
         const loaded = yield* store.loadForEvent(executionId, event.id)
         if (Option.isNone(loaded.execution)) return yield* new ExecutionNotFound(at)
@@ -101,13 +164,7 @@ export const make = <E>(
         const { definitionId } = execution
         const transition = transitions.get(definitionId)
         if (transition === undefined) return yield* new DefinitionNotFound({ ...at, definitionId })
-        const now = (yield* Clock.currentTimeMillis) / 1000
-        const step = settleCancel(yield* transition(execution, event), event, now)
-        return {
-          _tag: "Decided" as const,
-          execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
-          commit: toCommit(execution, event, step, ack, now)
-        }
+        return yield* decided(transition, execution, asked)
       })
 
     const acknowledge = (ack: WorkItem): Effect.Effect<unknown, StoreError> => {
@@ -121,30 +178,28 @@ export const make = <E>(
       }
     }
 
+    const commit = ({ commit, execution }: Decided): Attempt<E> => attemptOf(store.commit(execution, commit))
+
     /** Fails only with a conflict, so that the schedule retries nothing else. */
-    const attempt = (executionId: string, event: Event, ack: WorkItem | undefined, seen: telemetry.Seen) =>
+    const attempt = (asked: Asked, seen: telemetry.Seen): Attempt<E> =>
       Effect.gen(function* () {
-        const decided = yield* Effect.either(decide(executionId, event, ack, seen))
+        const decided = yield* Effect.either(decide(asked, seen))
         if (Either.isLeft(decided)) return Either.left(decided.left)
         if (decided.right._tag === "Skipped") {
+          const { ack } = asked
           const skipped = decided.right
           return ack === undefined ? Either.right(skipped) : yield* Effect.either(Effect.as(acknowledge(ack), skipped))
         }
-        return yield* store.commit(decided.right.execution, decided.right.commit).pipe(
-          Effect.map((committed) => Either.right<Processed>({ _tag: "Advanced", committed })),
-          Effect.catchAll((error) =>
-            error._tag === "StoreConflict" ? Effect.fail(error) : Effect.succeed(Either.left(error))
-          )
-        )
+        return yield* commit(decided.right)
       })
 
-    const process: Processor<E>["process"] = (executionId, event, { ack } = {}) =>
-      Effect.suspend(() => {
-        const seen: telemetry.Seen = { definition: "unknown", attempts: 0 }
-        const attempts = Effect.suspend(() => {
-          seen.attempts++
-          return attempt(executionId, event, ack, seen)
-        }).pipe(Effect.tapError((conflict) => ownLog(log.debug(conflict.message))))
+    const run = (asked: Asked, first?: First<E>): Effect.Effect<Processed, E | ProcessError> => {
+      const { event, executionId } = asked
+      return Effect.suspend(() => {
+        const seen: telemetry.Seen = { definition: first?.definition ?? "unknown", attempts: 0 }
+        const attempts = Effect.suspend(() =>
+          ++seen.attempts === 1 && first !== undefined ? first.attempt : attempt(asked, seen)
+        ).pipe(Effect.tapError((conflict) => ownLog(log.debug(conflict.message))))
         return retryOnFailure.whereItFails(attempts, Effect.retry(conflictRetry)).pipe(
           Effect.catchAll(() => new ProcessConflict({ executionId, eventId: event.id, attempts: seen.attempts })),
           Effect.flatMap(settle),
@@ -154,8 +209,22 @@ export const make = <E>(
         withSpan("Processor.process", () => ({
           attributes: { executionId, eventId: event.id, eventKind: event.kind }
         })),
-        log.annotate({ executionId, eventId: event.id })
+        annotated(asked)
       )
+    }
 
-    return { process }
+    return { store, transitions, commit, run }
   })
+
+/** Says in what is logged which event of which execution it is about. */
+export const annotated = ({ event, executionId }: Asked) => log.annotate({ executionId, eventId: event.id })
+
+/** A processor of single events. */
+export const make = <E>(
+  transitions: ReadonlyMap<string, Transition<TransitionFailure<E>>>,
+  conflictRetry?: Schedule.Schedule<unknown, StoreConflict>
+): Effect.Effect<Processor<E>, never, ExecutionStore> => Effect.map(makeAttempts(transitions, conflictRetry), single)
+
+export const single = <E>({ run }: Attempts<E>): Processor<E> => ({
+  process: (executionId, event, { ack } = {}) => run({ executionId, event, ack })
+})

@@ -1,5 +1,5 @@
 import * as Cause from "effect/Cause"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Metrics from "../../Metrics.js"
@@ -42,3 +42,14 @@ export const measured =
       span?.attribute("outcome", outcome)
       span?.attribute("attempts", seen.attempts)
     })
+
+/** Begins to measure events that begin together; what it gives is told of each that advanced its execution at the first attempt. */
+export const begin: Effect.Effect<(definition: string) => void> = Effect.map(
+  metrics.begin,
+  (elapsed) => (definition) => {
+    const { labels, seconds } = elapsed()
+    const known = metricsOf(definition)
+    known.outcomes("advanced")(1, labels)
+    known.seconds(seconds, labels)
+  }
+)

@@ -32,14 +32,20 @@ export const bounded = <A, E, R, E2>(
 ): Effect.Effect<A, E | E2, R> => (Duration.isFinite(timeout) ? inOwnFiber(effect, timeout, onTimeout) : effect)
 
 /**
- * Runs an effect in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as
- * they are. Fibers that the effect forks log as ever.
+ * Runs effects each in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as
+ * they are. Fibers that the effect forks log as ever. Each runs at once, as far as it goes without waiting.
  */
-const runAwaited = <A, E, R>(runtime: Runtime.Runtime<R>, effect: Effect.Effect<A, E, R>): Fiber.RuntimeFiber<A, E> => {
+export const awaitedIn = <R>(
+  runtime: Runtime.Runtime<R>
+): (<A, E>(effect: Effect.Effect<A, E, R>) => Fiber.RuntimeFiber<A, E>) => {
   const level = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.unhandledErrorLogLevel)
-  const silent = Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none())
-  return Runtime.runFork(silent)(Effect.withUnhandledErrorLogLevel(effect, level))
+  const fork = Runtime.runFork(Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none()))
+  return (effect) => fork(Effect.withUnhandledErrorLogLevel(effect, level))
 }
+
+/** Waits for a fiber that is its caller's; where the caller is interrupted, so is the fiber. */
+export const join = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<A, E> =>
+  Effect.onInterrupt(Effect.flatten(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
 
 const inOwnFiber = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
@@ -49,7 +55,7 @@ const inOwnFiber = <A, E, R, E2>(
   Effect.uninterruptibleMask((restore) =>
     // what the effect runs under is not masked
     Effect.flatMap(restore(Effect.runtime<R>()), (runtime) => {
-      const fiber = runAwaited(runtime, effect)
+      const fiber = awaitedIn(runtime)(effect)
       const exit = fiber.unsafePoll()
       if (exit !== null) return exit
       const late = Effect.failSync(() => onTimeout(timeout))

@@ -28,6 +28,7 @@ export interface Options {
 const small = new Set(["load", "loadForEvent", "isProcessed", "isArmed", "isSpawning", "nextTimer", "loadDefinition"])
 
 const pages = new Set([
+  "loadForEvents",
   "listExecutions",
   "listDeadLetters",
   "pendingOutbox",

@@ -2,6 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Health } from "../../ExecutionRuntime.js"
@@ -13,6 +14,7 @@ import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { Telemetry } from "../../Telemetry.js"
 import { isOutage } from "../supervision/storeMonitor.js"
 import { describe } from "../util/causeText.js"
+import * as several from "../util/several.js"
 import * as counts from "./counts.js"
 import type { UnknownDefinitions } from "./unknownDefinitions.js"
 import * as unknownDefinitions from "./unknownDefinitions.js"
@@ -41,6 +43,13 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       })
     const watched = <A, E extends StoreConflict | StoreError>(write: Effect.Effect<A, E>) =>
       Effect.tapError(write, (error) => (isOutage(error) ? failed(error) : Effect.void))
+    const commit: ExecutionStore["commit"] = (execution, commit) => watched(store.commit(execution, commit))
+    const commitEach: ExecutionStore["commitEach"] = (commits) =>
+      Effect.tap(store.commitEach(commits), (exits) =>
+        Effect.forEach(exits, (exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.ignore(watched(exit))), {
+          discard: true
+        })
+      )
     // Successful writes are heard of by `listen`, so that a commit costs nothing more.
     yield* store.listen(() => {
       outage = Option.none()
@@ -51,7 +60,8 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       ),
       store: {
         ...store,
-        commit: (execution, commit) => watched(store.commit(execution, commit)),
+        commit,
+        commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : store.commitEach,
         enqueue: (emits, options) => watched(store.enqueue(emits, options))
       }
     }

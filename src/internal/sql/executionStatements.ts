@@ -34,6 +34,26 @@ export const makeExecutionSql = (p: string) => ({
     FROM ${p}executions
     WHERE id = ?`,
 
+  /** The same of several, which are `[id, event id]` pairs: a row for each, with its place among them and whether there is such an execution. */
+  loadForEvents: lines`
+    SELECT page.key,
+      e.id IS NOT NULL,
+      e.data,
+      ${exact("e.version")},
+      EXISTS (
+        SELECT 1
+        FROM ${p}processed_events
+        WHERE execution_id = e.id AND event_id = json_extract(page.value, '$[1]')
+      )
+    FROM (
+      SELECT key, value
+      FROM json_each(?)
+      WHERE key > ?
+      ORDER BY key
+      LIMIT ?
+    ) AS page
+    LEFT JOIN ${p}executions AS e ON e.id = json_extract(page.value, '$[0]')`,
+
   ids: ids(p, "id >= ?"),
   idsAfter: ids(p, "id > ?"),
   idsBelow: ids(p, "id >= ? AND id < ?"),

@@ -116,13 +116,15 @@ export interface Settled<A> {
 
 /**
  * Sends a write. Where its answer is lost, looks and sends again until the outcome is certain, for as long as `budget`; then it fails with
- * `outcome: "unknown"`, as the lost answer did. None is the answer to the first sending that tells too little.
+ * `outcome: "unknown"`, as the lost answer did. None is the answer to the first sending that tells too little; `first` is that sending, where
+ * it is not like the others.
  */
 export const run = <A>(
   write: Write<A>,
-  budget: Duration.Duration
+  budget: Duration.Duration,
+  first: Write<A>["send"] = write.send
 ): Effect.Effect<Settled<Option.Option<A>>, StoreUnavailable | StoreRejected> =>
-  Effect.matchEffect(write.send, {
+  Effect.matchEffect(first, {
     onSuccess: (outcome) => Effect.succeed({ outcome, lost: false }),
     onFailure: (error): Effect.Effect<Settled<Option.Option<A>>, Failure> =>
       error._tag === "StoreUnavailable" && error.outcome === "unknown"

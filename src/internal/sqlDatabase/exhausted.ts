@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Call, SqlDriver, StatementResult } from "../../SqlDriver.js"
 import { StoreRejected } from "../../StoreError.js"
 import type { Sql } from "../sql/statements.js"
@@ -21,17 +22,34 @@ const explain = ({ executionId, operation }: Call, tables: ReadonlyArray<Row>, {
   })
 }
 
+/** The failure of a transaction, or that a table has run out of numbers where that is what it failed for. */
+const explanation = (driver: SqlDriver, sql: Sql, call: Call, error: Failure): Effect.Effect<never, Failure> =>
+  isMismatch(error)
+    ? Effect.flatMap(driver.query(call, { sql: sql.exhausted, params: [] }), (tables) =>
+        Effect.fail(tables.length === 0 ? error : explain(call, tables, error))
+      )
+    : Effect.fail(error)
+
+type Exits = ReadonlyArray<Exit.Exit<ReadonlyArray<StatementResult>, Failure>>
+
 /** A driver that says so where a table has run out of numbers. */
-export const explained = (driver: SqlDriver, sql: Sql): SqlDriver => ({
-  ...driver,
-  transaction: (call, statements) =>
-    Effect.catchAll(
-      driver.transaction(call, statements),
-      (error): Effect.Effect<ReadonlyArray<StatementResult>, Failure> =>
-        isMismatch(error)
-          ? Effect.flatMap(driver.query(call, { sql: sql.exhausted, params: [] }), (tables) =>
-              Effect.fail(tables.length === 0 ? error : explain(call, tables, error))
-            )
-          : Effect.fail(error)
-    )
-})
+export const explained = (driver: SqlDriver, sql: Sql): SqlDriver => {
+  const { transactions } = driver
+  const explainedExit = (exit: Exits[number], call: Call) =>
+    Effect.exit(Effect.catchAll(exit, (error) => explanation(driver, sql, call, error)))
+  return {
+    ...driver,
+    transaction: (call, statements) =>
+      Effect.catchAll(driver.transaction(call, statements), (error) => explanation(driver, sql, call, error)),
+    transactions:
+      transactions &&
+      ((given) =>
+        Effect.flatMap(
+          transactions(given),
+          (exits): Effect.Effect<Exits> =>
+            exits.every(Exit.isSuccess)
+              ? Effect.succeed(exits)
+              : Effect.forEach(exits, (exit, i) => explainedExit(exit, given[i]?.call ?? { operation: "commit" }))
+        ))
+  }
+}

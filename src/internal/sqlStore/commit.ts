@@ -1,14 +1,16 @@
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
+import type { CommitOutcome, Encoded, EncodedCommit } from "../../EncodedStore.js"
 import type { FencingToken } from "../../Lease.js"
-import type { Call } from "../../SqlDriver.js"
+import type { Call, StatementResult } from "../../SqlDriver.js"
 import { StoreUnavailable } from "../../StoreError.js"
 import { emitsParam, makePlan, type Plan, seqsOf } from "../sql/commitPlan.js"
 import * as ambiguousWrite from "../sqlDatabase/ambiguousWrite.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as pages from "../sqlDatabase/pages.js"
+import * as transactions from "../sqlDatabase/transactions.js"
 import { leaseLost } from "../util/fence.js"
 
 /** What became of a commit. Where its lease is lost it was not applied, and never will be. */
@@ -59,17 +61,34 @@ const arrivedTwice = (call: Call) =>
     detail: "the commit arrived twice, and the answer is that to the second one"
   })
 
+// A driver that answers to fewer than it was given.
+const unanswered = (call: Call) =>
+  new StoreUnavailable({
+    ...call,
+    reason: "connection",
+    outcome: "unknown",
+    detail: "the driver gave no answer to the transaction"
+  })
+
+type Results = ReadonlyArray<StatementResult>
+
+/** What the results of a commit's statements say. Nothing where the swap was lost. */
+const outcomeOf = (
+  { call, commit, plan }: Sending,
+  newest: Newest,
+  results: Results
+): Exit.Exit<Option.Option<CommitOutcome>, Failure> => {
+  if (results.at(-1)?.changes !== 1) return Exit.succeed(Option.none())
+  const seqs = seqsOf(results[plan.emits])
+  if (seqs.length !== commit.emits.length) return Exit.fail(arrivedTwice(call))
+  newest.seq = Math.max(newest.seq, seqs.at(-1) ?? 0)
+  return Exit.succeed(Option.some({ _tag: "Applied", seqs }))
+}
+
 /** Sends the commit. Gives nothing where the swap was lost. */
-const send = ({ call, commit, database, plan }: Sending, newest: Newest) =>
-  Effect.flatMap(
-    database.driver.transaction(call, plan.statements),
-    (results): Effect.Effect<Option.Option<Outcome>, Failure> => {
-      if (results.at(-1)?.changes !== 1) return Effect.succeedNone
-      const seqs = seqsOf(results[plan.emits])
-      if (seqs.length !== commit.emits.length) return Effect.fail(arrivedTwice(call))
-      newest.seq = Math.max(newest.seq, seqs.at(-1) ?? 0)
-      return Effect.succeedSome({ _tag: "Applied", seqs })
-    }
+const send = (sending: Sending, newest: Newest): Effect.Effect<Option.Option<Outcome>, Failure> =>
+  Effect.flatMap(sending.database.driver.transaction(sending.call, sending.plan.statements), (results) =>
+    outcomeOf(sending, newest, results)
   )
 
 /** That the commit is applied; the seqs of its emits are those that are still to be found. */
@@ -147,24 +166,62 @@ const lost = (sending: Sending): Effect.Effect<Outcome, Failure> => {
   })
 }
 
+/** Finds out what became of a commit, whose first sending gave this. */
+const settle = (
+  sending: Sending,
+  newest: Newest,
+  first: Effect.Effect<Option.Option<Outcome>, Failure>
+): Effect.Effect<CommitOutcome, Failure> => {
+  const write = { send: send(sending, newest), look: Effect.suspend(() => look(sending)) }
+  return ambiguousWrite.run(write, sending.database.budget, first).pipe(
+    Effect.flatMap(({ outcome }) => (Option.isSome(outcome) ? Effect.succeed(outcome.value) : lost(sending))),
+    Effect.flatMap((outcome) =>
+      outcome._tag === "LeaseLost" ? Effect.fail(leaseLost(sending.call, outcome.fence)) : Effect.succeed(outcome)
+    )
+  )
+}
+
+/** Finds out what became of commits that were sent together; hardly ever is one not simply applied. */
+const settleEach = (
+  sent: ReadonlyArray<Sending>,
+  newest: Newest,
+  exits: ReadonlyArray<Exit.Exit<Results, Failure>>
+): Effect.Effect<ReadonlyArray<Exit.Exit<CommitOutcome, Failure>>> => {
+  const firsts = sent.map((sending, i) =>
+    Exit.flatMap(exits[i] ?? Exit.fail(unanswered(sending.call)), (results) => outcomeOf(sending, newest, results))
+  )
+  const applied = firsts.flatMap((first) =>
+    Exit.isSuccess(first) && Option.isSome(first.value) ? [Exit.succeed(first.value.value)] : []
+  )
+  if (applied.length === sent.length) return Effect.succeed(applied)
+  return Effect.forEach(sent, (sending, i) => Effect.exit(settle(sending, newest, firsts[i] ?? Effect.succeedNone)), {
+    concurrency: "unbounded"
+  })
+}
+
 /** Runs commits and tells what became of them, also where the answer to one is lost. */
-export const make = (database: Database, traceMax: number) => {
+export const make = (database: Database, traceMax: number): Required<Pick<Encoded, "commit" | "commitEach">> => {
   const newest: Newest = { seq: 0 }
-  return (commit: EncodedCommit): Effect.Effect<CommitOutcome, Failure> =>
-    Effect.suspend(() => {
-      const sending = {
-        database,
-        call: { operation: "commit", executionId: commit.executionId },
-        commit,
-        plan: makePlan(database.sql, traceMax, commit),
-        above: newest.seq
-      }
-      const write = { send: send(sending, newest), look: Effect.suspend(() => look(sending)) }
-      return ambiguousWrite.run(write, database.budget).pipe(
-        Effect.flatMap(({ outcome }) => (Option.isSome(outcome) ? Effect.succeed(outcome.value) : lost(sending))),
-        Effect.flatMap((outcome) =>
-          outcome._tag === "LeaseLost" ? Effect.fail(leaseLost(sending.call, outcome.fence)) : Effect.succeed(outcome)
-        )
-      )
-    })
+  const prepare = (commit: EncodedCommit): Sending => ({
+    database,
+    call: { operation: "commit", executionId: commit.executionId },
+    commit,
+    plan: makePlan(database.sql, traceMax, commit),
+    above: newest.seq
+  })
+
+  return {
+    commit: (commit) =>
+      Effect.suspend(() => {
+        const sending = prepare(commit)
+        return settle(sending, newest, send(sending, newest))
+      }),
+
+    commitEach: (commits) =>
+      Effect.suspend(() => {
+        const sent = commits.map(prepare)
+        const given = sent.map(({ call, plan }) => ({ call, statements: plan.statements }))
+        return Effect.flatMap(transactions.run(database.driver, given), (exits) => settleEach(sent, newest, exits))
+      })
+  }
 }

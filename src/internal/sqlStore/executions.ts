@@ -21,6 +21,26 @@ const loadForEvent = (database: Database, id: string, eventId: string) => {
   )
 }
 
+const loadForEvents = (database: Database, queries: Parameters<NonNullable<Encoded["loadForEvents"]>>[0]) => {
+  const asked = JSON.stringify(queries.map(({ eventId, id }) => [id, eventId]))
+  // Old versions of SQLite cut a text there when they take it out of JSON.
+  if (asked.includes("\\u0000")) {
+    return Effect.forEach(queries, ({ eventId, id }) => loadForEvent(database, id, eventId), {
+      concurrency: "unbounded"
+    })
+  }
+  const page = pages.numbered(database.sql.executions.loadForEvents, -1, asked)
+  return Effect.map(pages.read(database, { operation: "loadForEvents" }, queries.length, page), (rows) => {
+    const found = new Map(rows.map((row) => [row[0], row]))
+    return queries.map((_, place) =>
+      Option.fromNullable(found.get(place)).pipe(
+        Option.filter(([, exists]) => exists === 1),
+        Option.map(([, , data, version, processed]) => ({ data, version, processed: processed === 1 }))
+      )
+    )
+  })
+}
+
 const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
   const { after, definitionId, limit, parentId, rootsOnly, status = [] } = query
   const filter = { definitionId, status, rootsOnly, parentId }
@@ -77,9 +97,10 @@ const readTrace = (database: Database, executionId: string) => {
 /** The executions themselves, except for committing them. */
 export const make = (
   database: Database
-): Pick<Encoded, "load" | "loadForEvent" | "list" | "purge" | "idsWithPrefix"> => ({
+): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "purge" | "idsWithPrefix"> => ({
   load: (id) => load(database, id),
   loadForEvent: (id, eventId) => loadForEvent(database, id, eventId),
+  loadForEvents: (queries) => loadForEvents(database, queries),
   list: (query) => list(database, query),
   purge: (id, expectedVersion) => purge(database, id, expectedVersion),
   idsWithPrefix: (prefix) => idsWithPrefix(database, prefix)

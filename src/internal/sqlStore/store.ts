@@ -26,7 +26,7 @@ import * as verify from "./verify.js"
 const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
   ...executions.make(database),
-  commit: commit.make(database, traceMax),
+  ...commit.make(database, traceMax),
   ...ledger.make(database),
   ...outbox.make(database),
   ...outbox.makeDelayed(database),

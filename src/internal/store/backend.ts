@@ -57,7 +57,8 @@ export const checkIds = (
   return Effect.void
 }
 
-const checkToken = (call: validate.Call, token: FencingToken): Effect.Effect<void, StoreRejected> => {
+/** Refuses a token that could not be one. */
+export const checkToken = (call: validate.Call, token: FencingToken): Effect.Effect<void, StoreRejected> => {
   for (const part of ["pool", "name", "holder"] as const) {
     const problem = validate.leaseName(token[part])
     if (problem !== undefined) return Effect.fail(validate.rejected(call, `fence.${part}`, problem))

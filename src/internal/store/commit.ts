@@ -1,18 +1,26 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { Commit, TimerOp } from "../../Commit.js"
+import type { Commit, Committed, TimerOp } from "../../Commit.js"
 import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
-import { StoreConflict, type StoreCorrupt, type StoreRejected } from "../../StoreError.js"
+import type { FencingToken } from "../../Lease.js"
+import {
+  StoreConflict,
+  type StoreCorrupt,
+  type StoreError,
+  type StoreRejected,
+  StoreUnavailable
+} from "../../StoreError.js"
 import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import type { Call } from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
-import { type Backend, fenceFor, seconds } from "./backend.js"
-import { type Encoding, encodeCommit } from "./encodeCommit.js"
+import { type Backend, checkToken, fenceFor, seconds } from "./backend.js"
+import { encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
 
 /** What a commit needs of the moment at which it is made. */
@@ -43,19 +51,67 @@ const conflict = ({ id, version }: Execution, found: Option.Option<unknown>): St
   })
 }
 
-/** The commit with what it is fenced by: only one that settles a piece of work is. */
-const fenced = (call: Call, written: EncodedCommit): Effect.Effect<EncodedCommit, StoreRejected> =>
+/** The commit with what it is fenced by: only one that settles a piece of work is. `given` comes before what the fiber is fenced by. */
+const fenced = (
+  call: Call,
+  written: EncodedCommit,
+  given: FencingToken | undefined
+): Effect.Effect<EncodedCommit, StoreRejected> =>
   written.ack === undefined
     ? Effect.succeed(written)
-    : Effect.map(fenceFor(call), (fence) => (fence === undefined ? written : { ...written, fence }))
+    : Effect.map(given === undefined ? fenceFor(call) : Effect.as(checkToken(call, given), given), (fence) =>
+        fence === undefined ? written : { ...written, fence }
+      )
+
+/** A commit that is ready to be written, and what was asked for. */
+interface Prepared {
+  readonly before: Execution
+  readonly commit: Commit
+  readonly written: EncodedCommit
+  readonly after: Execution
+}
+
+type Outcome = Exit.Exit<CommitOutcome, StoreError>
+
+const unanswered = (executionId: string): StoreUnavailable =>
+  new StoreUnavailable({
+    operation: "commit",
+    executionId,
+    reason: "connection",
+    outcome: "unknown",
+    detail: "the backend gave no outcome of the commit"
+  })
+
+const writeEach = (
+  { encoded }: Backend,
+  commits: ReadonlyArray<EncodedCommit>
+): Effect.Effect<ReadonlyArray<Outcome>> =>
+  encoded.commitEach?.(commits) ??
+  Effect.forEach(commits, (commit) => Effect.exit(encoded.commit(commit)), { concurrency: "unbounded" })
 
 // Put together by hand: a generator costs as much as what it runs here.
-export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore, "commit" | "save"> => {
+export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
+  const { checks, encoded, notify } = backend
+
+  const prepare = (
+    before: Execution,
+    commit: Commit = {},
+    fence?: FencingToken
+  ): Effect.Effect<Prepared, StoreRejected> =>
+    Effect.flatMap(moment, ({ now, token, traceparent }) => {
+      const call = { operation: "commit", executionId: before.id }
+      const encoding = encodeCommit(call, checks, before, stamp(before, now), commit, token, { now, traceparent })
+      if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
+      const { after, written } = encoding.right
+      return Effect.map(fenced(call, written, fence), (written) => ({ before, commit, written, after }))
+    })
+
   /** What a commit came to, and telling of it where it was applied. */
-  const settle = (before: Execution, commit: Commit, { after, written }: Encoding, outcome: CommitOutcome) => {
-    if (outcome._tag === "Conflict") {
-      return Effect.fail(conflict(before, outcome.found))
-    }
+  const settle = (
+    { after, before, commit, written }: Prepared,
+    outcome: CommitOutcome
+  ): Exit.Exit<Committed, StoreConflict | StoreError> => {
+    if (outcome._tag === "Conflict") return Exit.fail(conflict(before, outcome.found))
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),
@@ -64,20 +120,31 @@ export const make = ({ checks, encoded, notify }: Backend): Pick<ExecutionStore,
       nextTimer: armedFor(commit.timers ?? []),
       origin: commit.origin
     })
-    return Effect.succeed(committed)
+    return Exit.succeed(committed)
   }
 
-  const commit: ExecutionStore["commit"] = (execution, commit = {}) =>
-    Effect.flatMap(moment, ({ now, token, traceparent }) => {
-      const after = stamp(execution, now)
-      const call = { operation: "commit", executionId: execution.id }
-      const encoding = encodeCommit(call, checks, execution, after, commit, token, { now, traceparent })
-      if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
-      return fenced(call, encoding.right.written).pipe(
-        Effect.flatMap(encoded.commit),
-        Effect.flatMap((outcome) => settle(execution, commit, encoding.right, outcome))
-      )
-    })
+  const commit: ExecutionStore["commit"] = (execution, commit) =>
+    Effect.flatMap(prepare(execution, commit), (prepared) =>
+      Effect.flatMap(encoded.commit(prepared.written), (outcome) => settle(prepared, outcome))
+    )
 
-  return { commit, save: (execution) => Effect.map(commit(execution), (committed) => committed.execution) }
+  const commitEach: ExecutionStore["commitEach"] = (commits) =>
+    Effect.flatMap(
+      Effect.forEach(commits, ({ commit, execution, fence }) => Effect.exit(prepare(execution, commit, fence))),
+      (prepared) => {
+        const written = prepared.flatMap((one) => (Exit.isSuccess(one) ? [one.value.written] : []))
+        return Effect.map(writeEach(backend, written), (outcomes) => {
+          let next = 0
+          return prepared.map((one) =>
+            Exit.flatMap(one, (ready) =>
+              Exit.flatMap(outcomes[next++] ?? Exit.fail(unanswered(ready.before.id)), (outcome) =>
+                settle(ready, outcome)
+              )
+            )
+          )
+        })
+      }
+    )
+
+  return { commit, commitEach, save: (execution) => Effect.map(commit(execution), (committed) => committed.execution) }
 }

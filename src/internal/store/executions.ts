@@ -1,11 +1,12 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { TraceEntry } from "../../Commit.js"
 import type { EncodedExecution, EncodedSummary } from "../../EncodedStore.js"
 import type { Execution, ExecutionSummary, Status } from "../../Execution.js"
 import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
-import type { StoreCorrupt, StoreRejected } from "../../StoreError.js"
+import { type StoreCorrupt, type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as cursor from "../codec/cursor.js"
 import * as executionCodec from "../codec/execution.js"
 import * as json from "../codec/json.js"
@@ -101,12 +102,69 @@ const listExecutions =
       return { items: entries, corrupt, nextCursor }
     })
 
+type Loaded = Effect.Effect.Success<ReturnType<ExecutionStore["loadForEvent"]>>
+
+const notLoaded: Loaded = { execution: Option.none(), processed: false }
+
+const checkForEvent = ({ checks }: Backend, id: string, eventId: string): Either.Either<void, StoreRejected> =>
+  validate.catching({ operation: "loadForEvent", executionId: id }, () => {
+    validate.demand("id", checks.id(id))
+    validate.demand("eventId", checks.eventId(eventId))
+  })
+
+const loadedForEvent = (
+  id: string,
+  row: Option.Option<EncodedExecution & { readonly processed: boolean }>
+): Either.Either<Loaded, StoreCorrupt> =>
+  Option.isNone(row)
+    ? Either.right(notLoaded)
+    : Either.map(decodeExecution("loadForEvent", id, row.value), (execution) => ({
+        execution: Option.some(execution),
+        processed: row.value.processed
+      }))
+
+const loadForEvent =
+  (backend: Backend): ExecutionStore["loadForEvent"] =>
+  (id, eventId) =>
+    Effect.zipRight(
+      checkForEvent(backend, id, eventId),
+      Effect.flatMap(backend.encoded.loadForEvent(id, eventId), (row) => loadedForEvent(id, row))
+    )
+
+/** What befell several loads at once, as one of them must see it. */
+const attributed = ({ cause, detail, outcome, reason }: StoreUnavailable, executionId: string): StoreUnavailable =>
+  new StoreUnavailable({ operation: "loadForEvent", executionId, reason, outcome, detail, cause })
+
+/** Loads several at once; where that cannot be for what one of them is, each by itself. */
+const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
+  const { loadForEvents } = backend.encoded
+  const single = loadForEvent(backend)
+  return (queries) => {
+    const each = Effect.forEach(queries, ({ eventId, id }) => Effect.exit(single(id, eventId)), {
+      concurrency: "unbounded"
+    })
+    if (loadForEvents === undefined) return each
+    return Effect.suspend(() => {
+      const valid = queries.every(({ eventId, id }) => Either.isRight(checkForEvent(backend, id, eventId)))
+      if (!valid) return each
+      return Effect.matchEffect(loadForEvents(queries), {
+        onFailure: (error) =>
+          error._tag === "StoreUnavailable"
+            ? Effect.succeed(queries.map(({ id }) => Exit.fail(attributed(error, id))))
+            : each,
+        onSuccess: (rows) =>
+          Effect.succeed(queries.map(({ id }, i) => Exit.fromEither(loadedForEvent(id, rows[i] ?? Option.none()))))
+      })
+    })
+  }
+}
+
 /** The executions and their traces, except for committing them. */
 export const make = (
   backend: Backend
 ): Pick<
   ExecutionStore,
-  "load" | "loadForEvent" | "listExecutions" | "appendTrace" | "readTrace" | "purge" | "idsWithPrefix"
+  "load" | "loadForEvent" | "loadForEvents" | "listExecutions" | "appendTrace" | "readTrace" | "purge" | "idsWithPrefix"
 > => {
   const { checks, encoded, notify } = backend
 
@@ -119,21 +177,9 @@ export const make = (
         )
       ),
 
-    loadForEvent: (id, eventId) =>
-      Effect.zipRight(
-        validate.catching({ operation: "loadForEvent", executionId: id }, () => {
-          validate.demand("id", checks.id(id))
-          validate.demand("eventId", checks.eventId(eventId))
-        }),
-        Effect.flatMap(encoded.loadForEvent(id, eventId), (row) =>
-          Option.isNone(row)
-            ? Effect.succeed({ execution: Option.none(), processed: false })
-            : Either.map(decodeExecution("loadForEvent", id, row.value), (execution) => ({
-                execution: Option.some(execution),
-                processed: row.value.processed
-              }))
-        )
-      ),
+    loadForEvent: loadForEvent(backend),
+
+    loadForEvents: loadForEvents(backend),
 
     listExecutions: listExecutions(backend),
 

@@ -2,11 +2,13 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type { Commit } from "../../Commit.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Metrics from "../../Metrics.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as metrics from "../telemetry/metrics.js"
-import { isLeaseLost } from "../util/fence.js"
+import { fencedBy, isLeaseLost } from "../util/fence.js"
+import * as several from "../util/several.js"
 
 type Failure = StoreConflict | StoreError
 
@@ -15,19 +17,29 @@ const isConflict = (cause: Cause.Cause<Failure>): boolean =>
 
 const isLost = (cause: Cause.Cause<Failure>): boolean => Option.exists(Cause.failureOption(cause), isLeaseLost)
 
-/** Measures an operation, and counts its failures. */
-const operation = (name: string) => {
+type Ended = (exit: Exit.Exit<unknown, Failure>, seconds: number, labels: metrics.Labels) => void
+
+/** What is told of an operation that has ended. */
+const told = (name: string): Ended => {
   const seconds = metrics.instrument(Metrics.storeDuration, { operation: name })
   const errors = metrics.memoized((error) => metrics.instrument(Metrics.storeErrors, { operation: name, error }))
+  return (exit, time, labels) => {
+    seconds(time, labels)
+    if (Exit.isFailure(exit) && !isConflict(exit.cause) && !isLost(exit.cause)) {
+      errors(metrics.errorTag(exit.cause))(1, labels)
+    }
+  }
+}
+
+/** Measures an operation, and counts its failures. */
+const operation = (name: string) => {
+  const tell = told(name)
   return <A, E extends Failure>(
     effect: Effect.Effect<A, E>,
     ended?: (exit: Exit.Exit<A, E>, labels: metrics.Labels) => void
   ): Effect.Effect<A, E> =>
     metrics.timed(effect, (exit, time, labels) => {
-      seconds(time, labels)
-      if (Exit.isFailure(exit) && !isConflict(exit.cause) && !isLost(exit.cause)) {
-        errors(metrics.errorTag(exit.cause))(1, labels)
-      }
+      tell(exit, time, labels)
       ended?.(exit, labels)
     })
 }
@@ -55,13 +67,15 @@ const measured = <Args extends ReadonlyArray<unknown>, A, E extends Failure>(
   return (...args) => measure(run(...args))
 }
 
+const countCommit = (exit: Exit.Exit<unknown, Failure>, step: Commit | undefined, labels: metrics.Labels): void => {
+  outcomeOf(exit)(1, labels)
+  if (Exit.isSuccess(exit) && step?.emits !== undefined) Metrics.emits.unsafeUpdate(step.emits.length, labels)
+}
+
 const measureCommit =
   (run: ExecutionStore["commit"]): ExecutionStore["commit"] =>
   (execution, step) =>
-    commit(run(execution, step), (exit, labels) => {
-      outcomeOf(exit)(1, labels)
-      if (Exit.isSuccess(exit) && step?.emits !== undefined) Metrics.emits.unsafeUpdate(step.emits.length, labels)
-    }).pipe(
+    commit(run(execution, step), (exit, labels) => countCommit(exit, step, labels)).pipe(
       metrics.withSpan("ExecutionStore.commit", () => ({
         kind: (step?.emits?.length ?? 0) > 0 ? "producer" : "internal",
         attributes: {
@@ -72,6 +86,43 @@ const measureCommit =
         }
       }))
     )
+
+/** Each of several operations of one moment, that take as long as all of them, is measured as if it were by itself. */
+const measureEach = <Args, A, E extends Failure>(
+  run: (asked: ReadonlyArray<Args>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>>>,
+  ended: (exit: Exit.Exit<A, E>, asked: Args | undefined, seconds: number, labels: metrics.Labels) => void
+): ((asked: ReadonlyArray<Args>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>>>) => {
+  return (asked) =>
+    metrics.timed(run(asked), (exit, time, labels) => {
+      if (Exit.isSuccess(exit)) exit.value.forEach((one, i) => ended(one, asked[i], time, labels))
+    })
+}
+
+const tellCommit = told("commit")
+const tellLoad = told("loadForEvent")
+
+/** Where there are spans, each commit has one. */
+const measureCommits = (
+  run: ExecutionStore["commitEach"],
+  single: ExecutionStore["commit"]
+): ExecutionStore["commitEach"] => {
+  const together = measureEach(run, (exit, asked, time, labels) => {
+    tellCommit(exit, time, labels)
+    countCommit(exit, asked?.commit, labels)
+  })
+  return (commits) =>
+    Effect.withFiberRuntime((fiber) =>
+      metrics.isTraced(fiber)
+        ? Effect.forEach(
+            commits,
+            ({ commit, execution, fence }) => Effect.exit(fencedBy(fence)(single(execution, commit))),
+            {
+              concurrency: "unbounded"
+            }
+          )
+        : together(commits)
+    )
+}
 
 const measuredEnqueue =
   (run: ExecutionStore["enqueue"]): ExecutionStore["enqueue"] =>
@@ -97,11 +148,17 @@ const measuredBury =
 /** A store whose operations are measured, and whose commits are in spans. */
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
+  const loadForEvent = measured("loadForEvent", store.loadForEvent)
 
   return {
     load: measured("load", store.load),
-    loadForEvent: measured("loadForEvent", store.loadForEvent),
+    loadForEvent,
+    loadForEvents: several.of(
+      measureEach(store.loadForEvents, (exit, _, time, labels) => tellLoad(exit, time, labels)),
+      loadForEvent
+    ),
     commit: measuredCommit,
+    commitEach: several.of(measureCommits(store.commitEach, measuredCommit), measuredCommit),
     save: (execution) => Effect.map(measuredCommit(execution), (committed) => committed.execution),
     isProcessed: measured("isProcessed", store.isProcessed),
     listExecutions: measured("listExecutions", store.listExecutions),

@@ -45,6 +45,19 @@ export const make = (worker: string, spanName: string) => {
           )
       }),
 
+    /** Begins to measure attempts that begin together; what it gives is told of each that went well, and since when its work waited. */
+    together: Effect.zipWith(
+      Clock.currentTimeMillis,
+      metrics.begin,
+      (now, elapsed) =>
+        (since: Described["since"]): void => {
+          const { labels, seconds: time } = elapsed()
+          seconds(time, labels)
+          if (since !== null) lag(Math.max(0, now / 1000 - since), labels)
+          done(1, labels)
+        }
+    ),
+
     /** An attempt failed, and this became of its work. */
     settled: (outcome: Outcome): Effect.Effect<void> => metrics.update(outcomes(outcome), 1),
 

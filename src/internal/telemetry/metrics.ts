@@ -61,7 +61,8 @@ export const memoized = <A>(make: (key: string) => A): ((key: string) => A) => {
 
 const native = Context.get(DefaultServices.liveServices, Tracer.Tracer)
 
-const isTraced = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =>
+/** Whether spans of the fiber reach anybody. */
+export const isTraced = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =>
   fiber.currentTracer !== native && fiber.getFiberRef(FiberRef.currentTracerEnabled)
 
 const spanOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Tracer.Span | undefined =>
@@ -87,6 +88,15 @@ export const timed = <A, E, R>(
       onFailure: (cause) => end(Exit.failCause(cause)),
       onSuccess: (value) => end(Exit.succeed(value))
     })
+  })
+
+/** Begins to measure several pieces of work that begin together; what it gives says how long it has been, and the tags of the fiber. */
+export const begin: Effect.Effect<() => { readonly seconds: number; readonly labels: Labels }> =
+  Effect.withFiberRuntime((fiber) => {
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+    const began = clock.unsafeCurrentTimeNanos()
+    return Effect.succeed(() => ({ seconds: Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels }))
   })
 
 /** The tag of what an effect failed with. */

@@ -20,6 +20,12 @@ export const current: FiberRef.FiberRef<Fence | undefined> = GlobalValue.globalV
   FiberRef.unsafeMake<Fence | undefined>(undefined)
 )
 
+/** Runs an effect under a lease, where there is one. */
+export const fencedBy =
+  (token: FencingToken | undefined) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    token === undefined ? effect : Effect.locally(effect, current, { _tag: "Lease", token })
+
 interface Call {
   readonly operation: string
   readonly executionId?: string | undefined

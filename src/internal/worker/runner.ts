@@ -1,4 +1,4 @@
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,6 +17,8 @@ export interface Options<A> {
   /** Runs all that is done for a row, from its delivery to what becomes of it, under what the lane is fenced by now. */
   readonly fenced: (work: Work<A>, effect: Effect.Effect<void>) => Effect.Effect<void>
   readonly run: (work: Work<A>, attempt: number) => Effect.Effect<unknown, unknown>
+  /** The same for heads of several lanes at once, where that can be. */
+  readonly runTogether?: RunTogether<A> | undefined
   /** Decides what becomes of work that failed, and gives what to remember of it until it is run again; nothing where its row is gone. */
   readonly failed: (
     work: Work<A>,
@@ -28,7 +30,22 @@ export interface Options<A> {
   readonly ended: (readableAt: number) => void
 }
 
-/** Runs the heads of the lanes that are ready: a fiber a lane, which goes on until the lane holds no more rows. */
+/** The head of a lane, and how often it was tried. */
+export interface Head<A> {
+  readonly work: Work<A>
+  readonly attempt: number
+}
+
+/** Who is told what becomes of each of several heads, by its place among them. */
+export interface Ends {
+  readonly done: (place: number) => void
+  /** The work is not done yet: this does it, and its lane goes its own way. */
+  readonly rest: (place: number, run: Effect.Effect<unknown, unknown>) => void
+}
+
+export type RunTogether<A> = (heads: ReadonlyArray<Head<A>>, ends: Ends) => Effect.Effect<void>
+
+/** Runs the heads of the lanes that are ready: a fiber a group of lanes, or a lane, which goes on until these hold no more rows. */
 export interface Runner {
   /** Starts as many of the lanes that are ready as there are free places. */
   readonly start: () => void
@@ -38,64 +55,207 @@ export interface Runner {
   readonly stop: Effect.Effect<void>
 }
 
+/** A runner while it runs. `arrived` are the lanes that have a place and wait for the next group to begin, which `gathers` says is about to. */
+interface Running<A> {
+  readonly options: Options<A>
+  readonly fork: (effect: Effect.Effect<void>, options: { readonly immediate: boolean }) => unknown
+  readonly clock: Clock.Clock
+  readonly room: Effect.Latch
+  arrived: Array<Lane<A>>
+  gathers: boolean
+}
+
 export const make = <A>(options: Options<A>): Effect.Effect<Runner, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { concurrency, ended, table } = options
-    const clock = yield* Effect.clock
     const fibers = yield* FiberSet.make<void>()
-    const fork = yield* telemetryContext.unparented(FiberSet.runtime(fibers)())
-    const room = yield* Effect.makeLatch(true)
-
-    const start = (): void => {
-      while (table.running.size < concurrency) {
-        const lane = laneTable.takeReady(table, clock.unsafeCurrentTimeMillis())
-        if (lane === undefined) break
-        fork(runLane(options, lane, leave), { immediate: false })
-      }
-      if (table.ready.size === 0) room.unsafeOpen()
-      else room.unsafeClose()
+    const running: Running<A> = {
+      options,
+      fork: yield* telemetryContext.unparented(FiberSet.runtime(fibers)()),
+      clock: yield* Effect.clock,
+      room: yield* Effect.makeLatch(true),
+      arrived: [],
+      gathers: false
     }
-
-    const leave = (lane: Lane<A>): void => {
-      const readableAt = laneTable.yieldPlace(table, lane)
-      start()
-      ended(readableAt)
-    }
-
     return {
-      start,
-      room: room.await,
+      start: () => start(running),
+      room: running.room.await,
       stop: Effect.suspend(() => {
-        table.mode = "stopped"
+        options.table.mode = "stopped"
         return FiberSet.awaitEmpty(fibers)
       })
     }
   })
 
-const runLane = <A>(options: Options<A>, lane: Lane<A>, leave: (lane: Lane<A>) => void): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    let work = laneTable.head(options.table, lane)
+const start = <A>(running: Running<A>): void => {
+  const { clock, fork, options, room } = running
+  const { concurrency, runTogether, table } = options
+  while (table.running.size < concurrency) {
+    const lane = laneTable.takeReady(table, clock.unsafeCurrentTimeMillis())
+    if (lane === undefined) break
+    if (runTogether === undefined) fork(runLane(running, lane), { immediate: false })
+    else running.arrived.push(lane)
+  }
+  if (runTogether !== undefined) gather(running, runTogether)
+  if (table.ready.size === 0) room.unsafeOpen()
+  else room.unsafeClose()
+}
+
+const leave = <A>(running: Running<A>, lane: Lane<A>): void => {
+  const { ended, table } = running.options
+  const readableAt = laneTable.yieldPlace(table, lane)
+  start(running)
+  ended(readableAt)
+}
+
+/** Runs a lane by itself; `first` is what is left of its head, where that runs already. */
+const runLane = <A>(
+  running: Running<A>,
+  lane: Lane<A>,
+  first: Effect.Effect<void> = Effect.void
+): Effect.Effect<void> => {
+  const { fenced, table } = running.options
+  const rows = Effect.suspend(() => {
+    let work = laneTable.head(table, lane)
     return Effect.whileLoop({
       while: () => work !== undefined,
-      body: () => (work === undefined ? Effect.void : options.fenced(work, runHead(options, lane, work))),
+      body: () => (work === undefined ? Effect.void : fenced(work, runHead(running.options, lane, work))),
       step: () => {
-        work = laneTable.head(options.table, lane)
+        work = laneTable.head(table, lane)
       }
     })
-  }).pipe(Effect.interruptible, Effect.ensuring(Effect.sync(() => leave(lane))))
+  })
+  return Effect.zipRight(first, rows).pipe(
+    Effect.interruptible,
+    Effect.ensuring(Effect.sync(() => leave(running, lane)))
+  )
+}
 
-const runHead = <A>({ failed, recovered, run, table }: Options<A>, lane: Lane<A>, work: Work<A>): Effect.Effect<void> =>
-  Effect.gen(function* () {
+const runHead = <A>(options: Options<A>, lane: Lane<A>, work: Work<A>): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const before = lane_.failureOf(lane, work)
-    lane_.begin(lane, yield* Clock.currentTimeMillis)
-    const exit = yield* Effect.exit(run(work, (before?.attempts ?? 0) + 1))
+    lane_.begin(lane, now)
+    return finishHead(options, lane, work, before, options.run(work, attemptAfter(before)))
+  })
+
+const attemptAfter = (before: FailureState | undefined): number => (before?.attempts ?? 0) + 1
+
+/** Runs what is to be done for the head of a lane, or what is left of that. */
+const finishHead = <A>(
+  { failed, recovered, table }: Options<A>,
+  lane: Lane<A>,
+  work: Work<A>,
+  before: FailureState | undefined,
+  run: Effect.Effect<unknown, unknown>
+): Effect.Effect<void> =>
+  Effect.flatMap(Effect.exit(run), (exit) => {
     if (Exit.isSuccess(exit)) {
       laneTable.finish(table, lane, work)
-      if (before !== undefined) yield* recovered(work, before)
-      return
+      return before === undefined ? Effect.void : recovered(work, before)
     }
-    const state = yield* failed(work, exit.cause, before)
-    // In one step: what is offered meanwhile must find the lane either running or held back.
-    if (state === undefined) laneTable.finish(table, lane, work)
-    else laneTable.hold(table, lane, work, state)
+    return Effect.map(failed(work, exit.cause, before), (state) => {
+      // In one step: what is offered meanwhile must find the lane either running or held back.
+      if (state === undefined) laneTable.finish(table, lane, work)
+      else laneTable.hold(table, lane, work, state)
+    })
+  })
+
+// While a group begins, nothing else runs in the process.
+const mostTogether = 64
+
+/** Lets a group begin when all have arrived that are ready at this moment. */
+const gather = <A>(running: Running<A>, runTogether: RunTogether<A>): void => {
+  if (running.gathers || running.arrived.length === 0) return
+  running.gathers = true
+  running.fork(
+    Effect.suspend(() => {
+      running.gathers = false
+      return runGroup(running, runTogether)
+    }),
+    { immediate: false }
+  )
+}
+
+/** Runs lanes together, round by round, each with the heads of those that have one; others join them as they arrive. */
+const runGroup = <A>(running: Running<A>, runTogether: RunTogether<A>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const group = new Set<Lane<A>>()
+    let heads = takeHeads(running, group)
+    const loop = Effect.whileLoop({
+      while: () => heads.length > 0,
+      body: () => runRound(running, runTogether, group, heads),
+      step: () => {
+        heads = takeHeads(running, group)
+      }
+    })
+    return Effect.ensuring(
+      Effect.interruptible(loop),
+      Effect.sync(() => {
+        for (const lane of group) leave(running, lane)
+        gather(running, runTogether)
+      })
+    )
+  })
+
+/** A lane of a group, and its head, which runs. */
+interface Begun<A> extends Head<A> {
+  readonly lane: Lane<A>
+  readonly before: FailureState | undefined
+}
+
+/** Begins the heads of the lanes of a group, and of those that have arrived; a lane without one gives up its place. */
+const takeHeads = <A>(running: Running<A>, group: Set<Lane<A>>): ReadonlyArray<Begun<A>> => {
+  const { clock, options } = running
+  for (const lane of running.arrived.splice(0, Math.max(0, mostTogether - group.size))) group.add(lane)
+  const heads: Array<Begun<A>> = []
+  for (const lane of group) {
+    const work = laneTable.head(options.table, lane)
+    if (work === undefined) {
+      group.delete(lane)
+      leave(running, lane)
+      continue
+    }
+    const before = lane_.failureOf(lane, work)
+    lane_.begin(lane, clock.unsafeCurrentTimeMillis())
+    heads.push({ lane, work, attempt: attemptAfter(before), before })
+  }
+  return heads
+}
+
+const runRound = <A>(
+  running: Running<A>,
+  runTogether: RunTogether<A>,
+  group: Set<Lane<A>>,
+  heads: ReadonlyArray<Begun<A>>
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { options } = running
+    const left = new Set(heads.keys())
+    /** From here on the lane goes its own way. */
+    const part = (place: number, run: Effect.Effect<unknown, unknown>): void => {
+      const head = heads[place]
+      if (head === undefined || !left.delete(place)) return
+      const { before, lane, work } = head
+      group.delete(lane)
+      const first = options.fenced(work, finishHead(options, lane, work, before, run))
+      running.fork(runLane(running, lane, first), { immediate: true })
+    }
+    const done = (place: number): void => {
+      const head = heads[place]
+      if (head === undefined || !left.has(place)) return
+      if (head.before !== undefined) {
+        part(place, Effect.void)
+        return
+      }
+      left.delete(place)
+      laneTable.finish(options.table, head.lane, head.work)
+    }
+    return Effect.flatMap(Effect.exit(runTogether(heads, { done, rest: part })), (exit) => {
+      if (Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause)) return exit
+      // A bug must not leave a lane behind: it is what became of the work.
+      for (const place of left) {
+        const head = heads[place]
+        if (head !== undefined) part(place, Exit.isFailure(exit) ? exit : options.run(head.work, head.attempt))
+      }
+      return Effect.void
+    })
   })

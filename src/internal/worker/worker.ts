@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
+import type { FencingToken } from "../../Lease.js"
 import type { Delivered, Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
@@ -16,6 +17,7 @@ import * as wakeup_ from "../supervision/wakeup.js"
 import * as yieldEvery from "../supervision/yieldEvery.js"
 import * as deliveryTelemetry from "../telemetry/delivery.js"
 import * as log from "../telemetry/log.js"
+import * as metrics from "../telemetry/metrics.js"
 import * as fence from "../util/fence.js"
 import type { Decision } from "./failureDecision.js"
 import type { FailureState, Work } from "./lane.js"
@@ -38,6 +40,11 @@ export interface Options<A> {
   readonly noticed: (notice: Notice) => { readonly at: number; readonly position: number } | undefined
   /** Does the work; the row is removed behind it, where it was not removed by it. */
   readonly run: (item: A, attempt: number) => Effect.Effect<Delivered, unknown>
+  /**
+   * Does several pieces of work of different lanes at once. It tells which are delivered and need nothing more, and gives what is left to do for
+   * the rest.
+   */
+  readonly runTogether?: RunTogether<A> | undefined
   /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
   readonly spanName: string
   readonly described: (item: A) => deliveryTelemetry.Described
@@ -49,6 +56,21 @@ export interface Options<A> {
   /** What is to become of work that failed. */
   readonly decide: (item: A, cause: Cause.Cause<unknown>) => Decision
 }
+
+/** Work, how often it was tried, and what is fenced that settles it. */
+export interface Tried<A> {
+  readonly item: A
+  readonly attempt: number
+  readonly fence: FencingToken | undefined
+}
+
+/** Who is told what becomes of each of several pieces of work, by its place among them. */
+export interface Ends {
+  readonly acknowledged: (place: number) => void
+  readonly rest: (place: number, run: Effect.Effect<Delivered, unknown>) => void
+}
+
+export type RunTogether<A> = (works: ReadonlyArray<Tried<A>>, ends: Ends) => Effect.Effect<void>
 
 const beginning = Number.NEGATIVE_INFINITY
 const defaultConcurrency = 16
@@ -79,7 +101,8 @@ interface Worker<A> {
   readonly wakeup: wakeup_.Wakeup
   readonly polling: pollInterval.Polling
   readonly telemetry: deliveryTelemetry.DeliveryTelemetry
-  readonly yielding: Effect.Effect<void>
+  /** To be run before so many pieces of work. */
+  readonly yielding: (pieces: number) => Effect.Effect<void>
 }
 
 /**
@@ -105,11 +128,17 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
       polling: store.exclusive ? pollInterval.once() : pollInterval.make(options.polling),
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
-      yielding: yieldEvery.make()
+      yielding: yieldEvery.counted()
     }
     const concurrency = concurrencyOf(options)
     // Whoever makes a worker may do so in work of its own, whose fence is not this worker's.
-    const runner = yield* Effect.locally(runner_.make(runnerOptions(worker, concurrency)), fence.current, undefined)
+    const runner = yield* Effect.locally(
+      Effect.flatMap(together(worker), (runTogether) =>
+        runner_.make({ ...runnerOptions(worker, concurrency), runTogether })
+      ),
+      fence.current,
+      undefined
+    )
     yield* worker.store.listen((notice) => onNotice(worker, notice))
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
     const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
@@ -176,7 +205,10 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     concurrency,
     fenced: ({ lane }, effect) => fenced(options.settings.shards, lane, effect),
     run: ({ item }, attempt) =>
-      Effect.zipRight(yielding, telemetry.attempt(deliver(worker, item, attempt), attempt, options.described(item))),
+      Effect.zipRight(
+        yielding(1),
+        telemetry.attempt(deliver(worker, item, options.run(item, attempt)), attempt, options.described(item))
+      ),
     failed: (work, cause, before) => annotated(work, onDeliveryFailure.handle(onFailure, work, cause, before)),
     recovered: (work, from) => annotated(work, logRecovery(work, from)),
     ended: (readableAt) => onLaneEnded(worker, readableAt)
@@ -204,10 +236,62 @@ const forfeit = (shards: Settings["shards"]): Effect.Effect<void> =>
     held?._tag === "Lease" && shards?.forfeit !== undefined ? shards.forfeit(held.token) : Effect.void
   )
 
-const deliver = <A>({ monitor, options }: Worker<A>, item: A, attempt: number): Effect.Effect<unknown, unknown> =>
-  Effect.flatMap(options.run(item, attempt), (delivered) =>
+/** Removes work that is delivered, where it was not removed by that. */
+const deliver = <A>(
+  { monitor, options }: Worker<A>,
+  item: A,
+  run: Effect.Effect<Delivered, unknown>
+): Effect.Effect<unknown, unknown> =>
+  Effect.flatMap(run, (delivered) =>
     delivered === "Delivered" ? storeMonitor.waitOutFenced(monitor, options.remove(item)) : Effect.void
   )
+
+/** What a head of a lane is done under, with others: none where it is to be done by itself, as its lane seems lost. */
+const leaseOf = (shards: Settings["shards"], lane: string | null): Option.Option<FencingToken | undefined> =>
+  shards?.token === undefined ? Option.some(undefined) : shards.token(lane)
+
+/**
+ * Does work together. Where there is a tracer, each piece of it is to have spans of its own, and where who shares the lanes is asked before each
+ * write, each is to be done at its own time: then it is done by itself.
+ */
+const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | undefined> => {
+  const { options, telemetry, yielding } = worker
+  const { described, runTogether, settings } = options
+  const { shards } = settings
+  if (runTogether === undefined || (shards !== undefined && shards.token === undefined)) {
+    return Effect.succeed(undefined)
+  }
+  const run: runner_.RunTogether<A> = (heads, { done, rest }) =>
+    Effect.flatMap(Effect.zipRight(yielding(heads.length), telemetry.together), (measure) => {
+      const left = (
+        place: number,
+        { attempt, work: { item } }: runner_.Head<A>,
+        run: Effect.Effect<Delivered, unknown>
+      ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, described(item)))
+      const leased: Array<runner_.Head<A> & { readonly place: number; readonly fence: FencingToken | undefined }> = []
+      for (const [place, head] of heads.entries()) {
+        const fence = leaseOf(shards, head.work.lane)
+        if (Option.isSome(fence)) leased.push({ ...head, place, fence: fence.value })
+        else left(place, head, options.run(head.work.item, head.attempt))
+      }
+      return runTogether(
+        leased.map(({ attempt, fence, work }) => ({ item: work.item, attempt, fence })),
+        {
+          acknowledged: (i) => {
+            const head = leased[i]
+            if (head === undefined) return
+            measure(described(head.work.item).since)
+            done(head.place)
+          },
+          rest: (i, run) => {
+            const head = leased[i]
+            if (head !== undefined) left(head.place, head, run)
+          }
+        }
+      )
+    })
+  return Effect.withFiberRuntime((fiber) => Effect.succeed(metrics.isTraced(fiber) ? undefined : run))
+}
 
 const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {
   const message = `${work.label()} went well after it had failed`
@@ -245,7 +329,7 @@ const makeRead = <A>(worker: Worker<A>) => {
   const { polling, progress, table, telemetry, yielding } = worker
   return (page: Effect.Effect<Page<A>, StoreError>): Effect.Effect<Page<A>, StoreError> =>
     Effect.gen(function* () {
-      yield* yielding
+      yield* yielding(1)
       let began = 0
       const reading = Effect.flatMap(Clock.currentTimeMillis, (now) => {
         began = now

@@ -79,6 +79,16 @@ const writes: ReadonlyArray<readonly [name: string, write: (work: Work) => Write
   ["commit, with a timer", (w) => commit(w.execution, all(timerWork(due)))],
   ["commit, of a child", (w) => commit(order("child-1"), all({ _tag: "Spawn", seq: w.spawn }))],
   ["commit, of nothing else", (w) => commit(w.execution, { ack: { _tag: "Outbox", seq: w.event } })],
+  [
+    "commitEach",
+    ({ event, execution }) =>
+      Effect.flatMap(store, (store) =>
+        Effect.flatMap(
+          store.commitEach([{ execution, commit: all({ _tag: "Outbox", seq: event }) }]),
+          ([exit]): Effect.Effect<unknown, StoreConflict | StoreError> => exit ?? Effect.void
+        )
+      )
+  ],
   ["ackOutbox", (w) => Effect.flatMap(store, (store) => store.ackOutbox(w.event))],
   ["ackSpawn", (w) => Effect.flatMap(store, (store) => store.ackSpawn(w.spawn))],
   ["deleteTimer", () => Effect.flatMap(store, (store) => store.deleteTimer(due))],

@@ -1,0 +1,117 @@
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { type Execution, isFinished } from "../../Execution.js"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { ProcessError, Processed, Transition, TransitionFailure } from "../../Processor.js"
+import type { StoreError } from "../../StoreError.js"
+import { fencedBy } from "../util/fence.js"
+import * as several from "../util/several.js"
+import {
+  type Attempt,
+  type Attempts,
+  annotated,
+  attemptOf,
+  type Decided,
+  decided,
+  type FencedAsked
+} from "./processor.js"
+import * as telemetry from "./telemetry.js"
+import * as transitionTimeout from "./transitionTimeout.js"
+
+/** Who is told what becomes of each of the events, by its place among them. */
+export interface Ends<E> {
+  /** The execution was advanced. */
+  readonly advanced: (place: number) => void
+  /** There is more to do than that, or to wait for: this does it, from where it stands. */
+  readonly rest: (place: number, processed: Effect.Effect<Processed, E | ProcessError>) => void
+}
+
+/**
+ * Takes events through different executions together: loads them in one read, runs the transitions one after the other, as far as each goes
+ * without waiting, and commits the steps of those that are done as one group. An event with which it is not so is one of the rest, at once: it
+ * holds up nobody, and nobody it. Where this is interrupted, some are not told of.
+ */
+export type ProcessTogether<E> = (asked: ReadonlyArray<FencedAsked>, ends: Ends<E>) => Effect.Effect<void>
+
+type Loaded = Effect.Effect.Success<ReturnType<ExecutionStore["loadForEvent"]>>
+
+/** An execution with nothing to do but the transition that it makes. */
+interface Usual<E> {
+  readonly execution: Execution
+  readonly transition: Transition<TransitionFailure<E>>
+}
+
+const usual = <E>(transitions: Attempts<E>["transitions"], { execution, processed }: Loaded): Usual<E> | undefined => {
+  if (Option.isNone(execution) || processed) return undefined
+  const { definitionId, status } = execution.value
+  if (isFinished(execution.value) || status === "SUSPENDED" || status === "CANCELLING") return undefined
+  const transition = transitions.get(definitionId)
+  return transition && { execution: execution.value, transition }
+}
+
+const failed = <E>(cause: Cause.Cause<StoreError>): Attempt<E> =>
+  Effect.catchAll(Exit.failCause(cause), (error) => Effect.succeed(Either.left(error)))
+
+type Processing<E> = Effect.Effect<Processed, E | ProcessError>
+
+/** A step that is ready to be committed. */
+interface Ready {
+  readonly definition: string
+  readonly decided: Decided
+}
+
+/** Begins with an event whose execution was loaded: gives its step where that is ready on the spot, and else what is left to do. */
+const begin = <E>(
+  { commit, run, transitions }: Attempts<E>,
+  fork: ReturnType<typeof transitionTimeout.awaitedIn<never>>,
+  asked: FencedAsked,
+  loaded: Exit.Exit<Loaded, StoreError> | undefined
+): Either.Either<Ready, Processing<E>> => {
+  if (loaded === undefined) return Either.left(run(asked))
+  if (Exit.isFailure(loaded)) return Either.left(run(asked, { definition: "unknown", attempt: failed(loaded.cause) }))
+  const known = usual(transitions, loaded.value)
+  if (known === undefined) return Either.left(run(asked))
+  const definition = known.execution.definitionId
+  const fiber = fork(fencedBy(asked.fence)(annotated(asked)(decided(known.transition, known.execution, asked))))
+  const exit = fiber.unsafePoll()
+  if (exit !== null && Exit.isSuccess(exit)) return Either.right({ definition, decided: exit.value })
+  const attempt = Effect.matchEffect(exit ?? transitionTimeout.join(fiber), {
+    onFailure: (error): Attempt<E> => Effect.succeed(Either.left(error)),
+    onSuccess: commit
+  })
+  return Either.left(run(asked, { definition, attempt }))
+}
+
+/** A processor of several events at once; none where the store cannot, or where somebody watches what it does with single ones. */
+export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined => {
+  const { run, store } = attempts
+  const { commit, commitEach, loadForEvent, loadForEvents } = store
+  if (!several.isOf(commitEach, commit) || !several.isOf(loadForEvents, loadForEvent)) return undefined
+
+  return (asked, { advanced, rest }) =>
+    Effect.gen(function* () {
+      const measure = yield* telemetry.begin
+      const loaded = yield* loadForEvents(
+        asked.map(({ event, executionId }) => ({ id: executionId, eventId: event.id }))
+      )
+      const fork = transitionTimeout.awaitedIn(yield* Effect.runtime<never>())
+      const ready: Array<Ready & { readonly place: number; readonly asked: FencedAsked }> = []
+      for (const [place, one] of asked.entries()) {
+        const begun = begin(attempts, fork, one, loaded[place])
+        if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one })
+        else rest(place, begun.left)
+      }
+      if (ready.length === 0) return
+      const exits = yield* commitEach(ready.map(({ asked, decided }) => ({ ...decided, fence: asked.fence })))
+      for (const [i, { asked, definition, place }] of ready.entries()) {
+        const exit = exits[i]
+        if (exit !== undefined && Exit.isSuccess(exit)) {
+          measure(definition)
+          advanced(place)
+        } else rest(place, run(asked, exit && { definition, attempt: attemptOf(exit) }))
+      }
+    })
+}

@@ -1,0 +1,13 @@
+const singles = new WeakMap<object, object>()
+
+/** Says that a function does for several what another does for one. */
+export const of = <Several extends object>(several: Several, single: object): Several => {
+  singles.set(several, single)
+  return several
+}
+
+/**
+ * Whether a function does for several what this one does for one. Who puts another in the place of the one, to watch it or to make it fail,
+ * has not thought of the other: then each is to be done by itself.
+ */
+export const isOf = (several: object, single: object): boolean => singles.get(several) === single

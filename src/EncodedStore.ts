@@ -7,6 +7,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import type { Timer, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
 import type { Status } from "./Execution.js"
@@ -248,6 +249,8 @@ export type Position = ReadonlyArray<string | number>
 export interface Encoded {
   /** Whether only this backend can write to its data, as in memory. By default false: other processes may write too. */
   readonly exclusive?: boolean | undefined
+  /** Tells a listener, until the scope closes, soon after somebody else has written; without it nobody is told. */
+  readonly otherWrites?: ((listener: () => void) => Effect.Effect<void, never, Scope.Scope>) | undefined
   readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
   readonly loadForEvent: (
     id: string,

@@ -552,6 +552,13 @@ export interface ExecutionStore {
   ) => Effect.Effect<void, never, Scope.Scope>
 
   /**
+   * Calls the listener, until the scope closes, within some 10 milliseconds of a write of another process; not with what it wrote. Only a store
+   * that can find that out at hardly any cost does so, as `SqliteStore` on a file. Others never call it, and none does under the clock of a
+   * test. The listener must be quick and must not throw.
+   */
+  readonly listenToOthers: (listener: () => void) => Effect.Effect<void, never, Scope.Scope>
+
+  /**
    * Whether only this store can write to its data, as in a database in memory. Then {@link listen} tells of every write, and workers do not
    * poll for writes of other processes.
    */

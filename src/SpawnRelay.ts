@@ -188,6 +188,7 @@ export const make = <E = never, R = never>(
       module: "SpawnRelay",
       settings: options,
       polling: seqPages.polling(options),
+      heed: seqPages.heed,
       from: seqPages.pages(options, "spawns", store.pendingSpawns, ({ childId }) => childId, label, parentOf),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,

@@ -7,6 +7,7 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
 import type * as ExecutionStore from "./ExecutionStore.js"
 import * as schema_ from "./internal/schema/schema.js"
 import * as internal from "./internal/sqlStore/store.js"
@@ -75,6 +76,8 @@ export interface Transaction {
  * - `query` gives the rows as arrays of columns. It sees every transaction that was acknowledged before it began.
  * - `embedded`: whether the database runs in this process, by default false. Then no answer can be lost, and the store leaves out the marks
  *   by which it recognises its writes after a lost answer.
+ * - `otherWrites` tells a listener, until the scope closes, soon after somebody else has written to the database: see
+ *   `ExecutionStore.listenToOthers`.
  * - `exclusive`: whether nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
  *
  * @since 0.1.0
@@ -83,6 +86,7 @@ export interface Transaction {
 export interface SqlDriver {
   readonly embedded?: boolean | undefined
   readonly exclusive?: boolean | undefined
+  readonly otherWrites?: ((listener: () => void) => Effect.Effect<void, never, Scope.Scope>) | undefined
   readonly transaction: (
     call: Call,
     statements: ReadonlyArray<Statement>

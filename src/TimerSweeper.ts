@@ -124,6 +124,7 @@ export const make = <E = never, R = never>(
       settings: options,
       // Others may arm timers for times that have been swept already.
       polling: { shortest: millis, longest: millis, rescan: millis },
+      heed: { every: delayedRelease.heeds, position: Number.NEGATIVE_INFINITY },
       from: (position) => page(before(position)),
       noticed: (notice) =>
         Option.getOrUndefined(Option.map(notice.nextTimer, (fireAt) => ({ at: dueMillis(fireAt), position: fireAt }))),

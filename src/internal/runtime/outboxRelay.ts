@@ -108,6 +108,7 @@ export const make = <E = never, R = never>(
       module: "OutboxRelay",
       settings: options,
       polling: seqPages.polling(options),
+      heed: seqPages.heed,
       from: seqPages.pages(options, "outbox", store.pendingOutbox, ({ targetId }) => targetId, label),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
       run: deliver,

@@ -25,6 +25,7 @@ import * as verify from "./verify.js"
 
 const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
+  otherWrites: database.driver.otherWrites,
   ...executions.make(database),
   ...commit.make(database, traceMax),
   ...ledger.make(database),

@@ -17,7 +17,8 @@ import { check, isFilename, memory } from "./checkFile.js"
 import * as sqliteConnection from "./connection.js"
 import { mayBeApplied, toStoreError } from "./error.js"
 import { make as makeTurn } from "./eventLoop.js"
-import { OpenFiles } from "./openFiles.js"
+import { logOf, OpenFiles } from "./openFiles.js"
+import * as otherWrites from "./otherWrites.js"
 
 const call = { operation: "open" }
 
@@ -96,7 +97,16 @@ export const make = ({
     // A first read makes the log.
     yield* pragma("PRAGMA schema_version")
     connection.watch(OpenFiles.of(filename, turn))
-    return groupCommit
+    const grouped: SqlDriver = groupCommit
       ? yield* group.make(single, group.embedded)
       : { ...single, transaction: (call, statements) => single.transaction(call, () => statements) }
+    return filename === memory
+      ? grouped
+      : {
+          ...grouped,
+          otherWrites: otherWrites.make({
+            watch: otherWrites.watchFile(logOf(filename)),
+            look: () => connection.othersWrote()
+          })
+        }
   })

@@ -14,6 +14,9 @@ interface OpenFile extends Identity {
   readonly path: string
 }
 
+/** The write-ahead log of a database: SQLite keeps it beside the file that a link leads to. */
+export const logOf = (filename: string): string => `${realpathSync(filename)}-wal`
+
 /** None where the path leads to no file that this process can see. */
 const identify = (path: string): Identity | undefined => {
   try {
@@ -48,8 +51,8 @@ export class OpenFiles {
   /** The files of a database that has been read, so that its log is there. The log stays as long as somebody has the database open. */
   static of(filename: string, turn: Turn): OpenFiles {
     if (filename === memory) return new OpenFiles([], turn)
-    // SQLite keeps the log beside the file that a link leads to. A link that leads elsewhere later is another file too.
-    const files = [resolve(filename), `${realpathSync(filename)}-wal`].flatMap((path) => {
+    // A link that leads elsewhere later is another file too.
+    const files = [resolve(filename), logOf(filename)].flatMap((path) => {
       const identity = identify(path)
       return identity === undefined ? [] : [{ ...identity, path }]
     })

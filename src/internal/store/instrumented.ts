@@ -207,6 +207,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       leave: measured("leaveLeases", store.leases.leave)
     },
     listen: store.listen,
+    listenToOthers: store.listenToOthers,
     exclusive: store.exclusive
   }
 }

@@ -1,3 +1,4 @@
+import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore, Options } from "../../ExecutionStore.js"
 import * as validate from "../codec/validate.js"
@@ -35,6 +36,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     stats: inspection.makeStats(backend),
     ...inspection.makeVerify(backend),
     listen: listen(listeners),
+    listenToOthers: encoded.otherWrites ?? (() => Effect.void),
     exclusive: encoded.exclusive ?? false
   }
 }

@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, QueueWorker } from "../../QueueWorker.js"
+import * as otherWrites from "../supervision/otherWrites.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
@@ -33,6 +34,9 @@ interface State {
   paused: boolean
 }
 
+/** How often it is looked at most for what is due and was written by others, in milliseconds: what is due is not so urgent as what was sent. */
+export const heeds = 100
+
 const never = Number.POSITIVE_INFINITY
 
 export const make = (options: Options): Effect.Effect<Releaser, never, ExecutionStore | Scope.Scope> =>
@@ -49,6 +53,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
     yield* state.store.listen((notice) => {
       if (Option.isSome(notice.nextDelayed)) state.wakeup.request(dueMillis(notice.nextDelayed.value))
     })
+    yield* otherWrites.heed(state.store, heeds, state.wakeup.request)
     const awaitFatal = yield* supervised.run(monitor, Effect.forever(run(state)))
     return {
       health: Effect.sync(() => ({ lastError: monitor.lastError, outage: storeMonitor.outage(monitor) })),

@@ -24,6 +24,9 @@ export const polling = (options: Pick<Options, "pollInterval">): pollInterval.Op
   }
 }
 
+/** Rows of other processes come behind all others, and are looked for as soon as there may be any. */
+export const heed = { every: 0, position: Number.POSITIVE_INFINITY }
+
 const nothing = Number.NEGATIVE_INFINITY
 
 const seqOf = ({ work }: { readonly work?: WorkItem | undefined }): number | undefined =>

@@ -10,6 +10,7 @@ import type { FencingToken } from "../../Lease.js"
 import type { Delivered, Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
+import * as otherWrites from "../supervision/otherWrites.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
@@ -38,6 +39,8 @@ export interface Options<A> {
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
   /** What a write of this process means for the worker: when to look, in milliseconds since the epoch, and from which position. */
   readonly noticed: (notice: Notice) => { readonly at: number; readonly position: number } | undefined
+  /** How often it looks at most, in milliseconds, where other processes write, and from which position on: they do not say what they write. */
+  readonly heed?: { readonly every: number; readonly position: number } | undefined
   /** Does the work; the row is removed behind it, where it was not removed by it. */
   readonly run: (item: A, attempt: number) => Effect.Effect<Delivered, unknown>
   /**
@@ -140,6 +143,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       undefined
     )
     yield* worker.store.listen((notice) => onNotice(worker, notice))
+    if (options.heed !== undefined) yield* heed(worker, options.heed)
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
     const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
     const awaitFatal = yield* supervised.run(worker.monitor, loop, shutDown(worker, runner))
@@ -315,6 +319,13 @@ const onNotice = <A>({ cursor, options, table, wakeup }: Worker<A>, notice: Noti
   cursor.rewind = Math.min(cursor.rewind, noticed.position)
   wakeup.request(noticed.at)
 }
+
+/** Looks at once where other processes write. */
+const heed = <A>({ cursor, store, wakeup }: Worker<A>, { every, position }: NonNullable<Options<A>["heed"]>) =>
+  otherWrites.heed(store, every, (at) => {
+    cursor.rewind = Math.min(cursor.rewind, position)
+    wakeup.request(at)
+  })
 
 const onShardsChanged = <A>({ cursor, table, wakeup }: Worker<A>, { gained }: Change): void => {
   laneTable.disown(table)

@@ -1,0 +1,25 @@
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { ExecutionStore } from "../../ExecutionStore.js"
+
+/**
+ * Asks for a run, at a time in milliseconds since the epoch, where another process has written: at once, but not more often than `every` so many
+ * milliseconds. Processes that write without a pause must not keep each other reading.
+ */
+export const heed = (
+  store: Pick<ExecutionStore, "listenToOthers">,
+  every: number,
+  request: (at: number) => void
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(Effect.clock, (clock) => {
+    let next = Number.NEGATIVE_INFINITY
+    return store.listenToOthers(() => {
+      const now = clock.unsafeCurrentTimeMillis()
+      if (now < next) {
+        request(next)
+        return
+      }
+      next = now + every
+      request(now)
+    })
+  })

@@ -39,6 +39,7 @@ export const Failure = Schema.Struct({
  * - `attempts`: it failed as often as it may.
  * - `corrupt`: its stored row does not decode.
  * - `no-target`: the execution that it is for does not exist.
+ * - `id-taken`: another execution has the id of the child that was to be created.
  * - `rejected`: it failed with an error that says that it will never succeed, such as `QueueWorker.Refused`.
  *
  * @since 0.1.0
@@ -52,7 +53,7 @@ export type Reason = typeof Reason.Type
  * @since 0.1.0
  * @category schemas
  */
-export const Reason = Schema.Literal("attempts", "corrupt", "no-target", "rejected").annotations({
+export const Reason = Schema.Literal("attempts", "corrupt", "no-target", "id-taken", "rejected").annotations({
   identifier: "Reason"
 })
 

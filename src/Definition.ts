@@ -148,7 +148,8 @@ export interface InstancePage<out S extends Spec> {
 
 /**
  * A child that has ended. `outcome` is the word that it ended with, and `cancelled` where it was cancelled without one. `result` is none
- * where the child has none, as one that was cancelled.
+ * where the child has none, as one that was cancelled. `rejected` says that it was never created, because another execution has its id:
+ * its outcome is `rejected` then.
  *
  * @since 0.1.0
  * @category models
@@ -157,6 +158,7 @@ export interface EndedChild<out Result> {
   readonly id: string
   readonly outcome: string | null
   readonly result: Option.Option<Result>
+  readonly rejected: boolean
 }
 
 /**

@@ -328,7 +328,9 @@ export interface Encoded {
   readonly bury: (
     work: WorkItem,
     why: Burial & { readonly diedAt: number },
-    fence: FencingToken | undefined
+    fence: FencingToken | undefined,
+    /** What goes into the outbox with it, where the row is there. */
+    emit: EncodedEmit | undefined
   ) => Effect.Effect<boolean, StoreError>
   readonly listDeadLetters: (query: {
     readonly kind: Kind | undefined

@@ -328,8 +328,9 @@ export interface DeadLetters {
   /**
    * Gives work up: moves its row to the dead letters, whether it decodes or not. False where the row is gone, or the timer is armed for
    * another time. Only the beginning of a long `error` is kept.
+   * With `emit` an event goes into the outbox in the same transaction, where the row was there.
    */
-  readonly bury: (work: WorkItem, why: Burial) => Effect.Effect<boolean, StoreError>
+  readonly bury: (work: WorkItem, why: Burial, options?: BuryOptions) => Effect.Effect<boolean, StoreError>
 
   /** One page of the dead letters, by id. */
   readonly list: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
@@ -342,6 +343,18 @@ export interface DeadLetters {
 
   /** Removes a dead letter for good; false where there is none. */
   readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
+}
+
+/**
+ * What goes with work that is given up.
+ *
+ * - `emit`: an event for whoever waits for the work.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface BuryOptions {
+  readonly emit?: Pick<Emit, "targetId" | "event"> | undefined
 }
 
 /**

@@ -17,7 +17,7 @@ import { ExecutionStore } from "./ExecutionStore.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { callable, optional } from "./internal/options/fields.js"
 import { workerFields } from "./internal/options/worker.js"
-import { definitionKey } from "./internal/processor/stepChildren.js"
+import * as children from "./internal/processor/stepChildren.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import { printable } from "./internal/util/printable.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
@@ -25,7 +25,7 @@ import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
 import { DefinitionNotFound } from "./ProcessorError.js"
 import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
-import type { StoreRejected } from "./StoreError.js"
+import type { StoreError, StoreRejected } from "./StoreError.js"
 
 /**
  * The parent of a spawn does not exist any more, and only the parent says which definition the child follows.
@@ -41,6 +41,35 @@ export class ParentNotFound extends Schema.TaggedError<ParentNotFound>("holdfast
   override get message(): string {
     return printable(
       `child ${JSON.stringify(this.childId)} has no parent ${JSON.stringify(this.parentId)} to take its definition from: give the relay a \`child\` that knows it, or remove the spawn`
+    )
+  }
+}
+
+/**
+ * There is an execution of the child's id already, and it is another: one of a user's own, another parent's child, or a child of an
+ * earlier spawn of the same parent that has ended. The spawn is a dead letter then, with the reason `"id-taken"`, and the parent is sent
+ * `Finished` with the outcome `rejected`, unless the child is `orphaned`: its parent is gone. `owner` is the parent of the execution that
+ * has the id.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ChildIdTaken extends Schema.TaggedError<ChildIdTaken>("holdfast/SpawnRelay/ChildIdTaken")("ChildIdTaken", {
+  parentId: Schema.String,
+  childId: Schema.String,
+  owner: Schema.NullOr(Schema.String),
+  orphaned: Schema.Boolean
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const owner =
+      this.owner === null
+        ? "an execution without a parent"
+        : this.owner === this.parentId
+          ? "a child that it spawned before and that has ended"
+          : `a child of ${JSON.stringify(this.owner)}`
+    return printable(
+      `execution ${JSON.stringify(this.parentId)} spawned ${JSON.stringify(this.childId)}, which is ${owner}: spawn it under another id, or purge that one and redrive this`
     )
   }
 }
@@ -89,8 +118,8 @@ export interface Options<E = never, R = never> extends WorkerOptions {
 }
 
 /**
- * The spawn relay. One commit creates the child, sends it its `Start` event and removes the spawn. Where an execution of that id exists
- * already, the spawn is removed.
+ * The spawn relay. One commit creates the child, sends it its `Start` event and removes the spawn. Where the child is there already,
+ * because another program made it, the spawn is removed. Where another execution has its id, see {@link ChildIdTaken}.
  *
  * A child that cannot be created is tried again as `retry` says and holds back no other. The store remembers attempts and error over
  * restarts. After `maxAttempts` its spawn is a dead letter. It is one at once where `child` fails with `QueueWorker.Refused` or
@@ -122,7 +151,7 @@ export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTa
  */
 export const defaultChild: MakeChild<ParentNotFound> = (spawn, parent) => {
   const { childId, parentId, rootPath } = spawn
-  const { [definitionKey]: named, ...context } = spawn.context
+  const { [children.definitionKey]: named, ...context } = spawn.context
   const place = { id: childId, childId, parentId, rootPath }
   const priority = Option.match(parent, { onNone: () => 0, onSome: (parent) => parent.priority })
   if (typeof named === "string") {
@@ -180,7 +209,7 @@ export const make = <E = never, R = never>(
             { ...child, version: 0 },
             { emits: [{ targetId: childId, event: Event.start(childId) }], ack: { _tag: "Spawn", seq } }
           )
-          .pipe(Effect.catchTag("StoreConflict", () => store.ackSpawn(seq)))
+          .pipe(Effect.catchTag("StoreConflict", () => childThere(store, spawn, parent)))
         return acknowledged
       })
 
@@ -196,12 +225,35 @@ export const make = <E = never, R = never>(
       described,
       workItem: ({ seq }) => ({ _tag: "Spawn", seq }),
       remove: ({ seq }) => store.ackSpawn(seq),
-      decide: ({ childId }, cause) =>
-        // Who spawned it is gone for good, and its spawns with it.
-        Option.exists(Cause.failureOption(cause), (error) => error instanceof ParentNotFound)
-          ? { _tag: "Bury", reason: "rejected" }
-          : failureDecision.decide(cause, childId, { _tag: "Retry" })
+      decide
     })
+  })
+
+const decide = (spawn: SpawnEntry, cause: Cause.Cause<unknown>): failureDecision.Decision => {
+  const error = Option.getOrUndefined(Cause.failureOption(cause))
+  // Who spawned it is gone for good, and its spawns with it.
+  if (error instanceof ParentNotFound) return { _tag: "Bury", reason: "rejected" }
+  if (!(error instanceof ChildIdTaken)) return failureDecision.decide(cause, spawn.childId, { _tag: "Retry" })
+  return { _tag: "Bury", reason: "id-taken", emit: error.orphaned ? undefined : children.rejection(spawn) }
+}
+
+/** There is an execution of the child's id: the child itself, made by another program or by another process just now, or another one. */
+const childThere = (
+  store: ExecutionStore,
+  spawn: SpawnEntry,
+  parent: Option.Option<Execution.Execution>
+): Effect.Effect<void, ChildIdTaken | Postponed | StoreError> =>
+  Effect.gen(function* () {
+    const { childId, parentId, seq } = spawn
+    const found = yield* store.load(childId)
+    if (Option.exists(found, (found) => children.isOf(found, spawn, parent))) return yield* store.ackSpawn(seq)
+    // Whoever made the child removed the spawn with it.
+    const pending = yield* store.pendingSpawns({ after: seq - 1, limit: 1 })
+    if (pending.entries[0]?.seq !== seq) return
+    if (Option.isNone(found)) {
+      return yield* new Postponed({ reason: `an execution ${JSON.stringify(childId)} was removed just now` })
+    }
+    return yield* new ChildIdTaken({ parentId, childId, owner: found.value.parentId, orphaned: Option.isNone(parent) })
   })
 
 const acknowledged: Delivered = "Acknowledged"

@@ -380,6 +380,14 @@ export const children: (self: Children, key?: string) => ReadonlyArray<Child> = 
 export const isJoined: (self: Children, key?: string) => boolean = children_.isJoined
 
 /**
+ * Whether a child was never created, because another execution has its id: its outcome is `rejected`, and the spawn is a dead letter.
+ *
+ * @since 0.1.0
+ * @category children
+ */
+export const isRejected: (child: Child) => boolean = children_.isRejected
+
+/**
  * Removes the children that have finished from the execution, or, with a key, those of this key and below it. An execution that spawns
  * again and again must do so, because its row holds every child that it knows.
  *

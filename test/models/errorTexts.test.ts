@@ -31,6 +31,8 @@ const hostileOf = (ast: AST.AST): unknown => {
       return Option.fromNullable(ast.typeParameters[0]).pipe(Option.map(hostileOf))
     case "UndefinedKeyword":
       return undefined
+    case "BooleanKeyword":
+      return false
     default:
       return assert.fail(`no value of ${ast._tag}: teach this test to make one`)
   }

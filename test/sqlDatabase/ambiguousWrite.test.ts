@@ -121,6 +121,10 @@ const writes: ReadonlyArray<
   ["bury of an event", ({ store }) => store.deadLetters.bury({ _tag: "Outbox", seq: 1 }, why)],
   ["bury of a spawn", ({ store }) => store.deadLetters.bury({ _tag: "Spawn", seq: 1 }, why)],
   ["bury of a timer", ({ store }) => store.deadLetters.bury(timer, why)],
+  [
+    "bury of a spawn, with an event",
+    ({ store }) => store.deadLetters.bury({ _tag: "Spawn", seq: 1 }, why, { emit: emit("told") })
+  ],
   ["bury of what is gone", ({ store }) => store.deadLetters.bury({ _tag: "Outbox", seq: 99 }, why)],
   ["redrive of a spawn", ({ store }) => store.deadLetters.redrive(1)],
   ["redrive of a timer", ({ store }) => store.deadLetters.redrive(2)],

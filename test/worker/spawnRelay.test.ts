@@ -65,10 +65,10 @@ Support.onEach("SpawnRelay", (makeStore) => {
     })
   )
 
-  it.scoped("takes a child that is there already for created: no second start, nothing overwritten", () =>
+  it.scoped("takes a child that another program made already for created: no second start, nothing overwritten", () =>
     Effect.gen(function* () {
       const store = yield* makeStore
-      yield* store.save(execution("p:1", { context: { mine: true } }))
+      yield* store.save(execution("p:1", { parentId: "p", childId: "p:1", context: { mine: true } }))
       yield* store.commit(parent, { spawns: [spawn("p:1")] })
       const relay = yield* relayOn(store)
       yield* relay.awaitQuiet

@@ -55,16 +55,20 @@ const timeout = (contract: Contract, step: Builder): Either.Either<Arrived, Even
 const endedChild = (
   child: Contract,
   step: Builder,
-  { id, outcome, result }: Step.Child
+  state: Step.Child
 ): Either.Either<EndedChild<unknown>, EventInvalid> => {
+  const { id, outcome, result } = state
+  const rejected = Step.isRejected(state)
+  const ended = { id, outcome, rejected }
   const carried = resultOfCarried(result)
+  if (rejected) return Either.right({ ...ended, result: Option.none() })
   const decoded = child.result.decode(carried)
-  if (Either.isRight(decoded)) return Either.right({ id, outcome, result: Option.some(decoded.right) })
+  if (Either.isRight(decoded)) return Either.right({ ...ended, result: Option.some(decoded.right) })
   // One that was cancelled, or that another program runs, ends without a result.
-  if (carried === null) return Either.right({ id, outcome, result: Option.none() })
+  if (carried === null) return Either.right({ ...ended, result: Option.none() })
   // An object that another program carries under the one key `result` is meant as it is.
   const whole = child.result.decode(result)
-  if (Either.isRight(whole)) return Either.right({ id, outcome, result: Option.some(whole.right) })
+  if (Either.isRight(whole)) return Either.right({ ...ended, result: Option.some(whole.right) })
   return Either.left(invalid(step, `result of child ${JSON.stringify(id)}`, decoded.left))
 }
 

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
-import type { Encoded, EncodedDeadLetter, EncodedStats } from "../../EncodedStore.js"
+import type { Encoded, EncodedDeadLetter, EncodedEmit, EncodedStats } from "../../EncodedStore.js"
 import { fenced } from "./leases.js"
 import { addEmit, takeEntry } from "./outbox.js"
 import { Ordered } from "./sortedArray.js"
@@ -99,10 +99,17 @@ const remove = (tables: Tables, work: WorkItem): Stored | undefined => {
   }
 }
 
-const bury = (tables: Tables, work: WorkItem, why: Burial & { readonly diedAt: number }): boolean => {
+const bury = (
+  tables: Tables,
+  work: WorkItem,
+  why: Burial & { readonly diedAt: number },
+  emit: EncodedEmit | undefined
+): boolean => {
   const row = remove(tables, work)
-  if (row !== undefined) tables.deadLetters.add({ ...row, broken: false, ...why })
-  return row !== undefined
+  if (row === undefined) return false
+  tables.deadLetters.add({ ...row, broken: false, ...why })
+  if (emit !== undefined) addEmit(tables, emit)
+  return true
 }
 
 /** Puts the row back; false where the timer's path is armed for another time. */
@@ -155,7 +162,7 @@ export const make = (
   recordFailure: (failure, fence) =>
     fenced(tables, { operation: "recordFailure" }, fence, () => recordFailure(tables, failure)),
 
-  bury: (work, why, fence) => fenced(tables, { operation: "bury" }, fence, () => bury(tables, work, why)),
+  bury: (work, why, fence, emit) => fenced(tables, { operation: "bury" }, fence, () => bury(tables, work, why, emit)),
 
   listDeadLetters: (query) => Effect.sync(() => list(tables, query)),
 

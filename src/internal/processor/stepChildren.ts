@@ -1,12 +1,47 @@
+import * as Option from "effect/Option"
+import type { SpawnEntry } from "../../Commit.js"
 import * as Event from "../../Event.js"
-import type { ChildState } from "../../Execution.js"
+import { type ChildState, type Execution, isFinished } from "../../Execution.js"
 import type { Builder, Child, Children, NewChild } from "../../Step.js"
 import { event as eventCodec } from "../codec/event.js"
 import * as reader from "../codec/reader.js"
+import * as eventIds from "../util/eventIds.js"
 import { change, withoutReserved } from "./step.js"
 
 /** The key under which the format's spawns name the definition that a child follows. */
 export const definitionKey = "__invoke_fqn__"
+
+/** The key under which a parent is told why a child was never created. */
+const rejectedKey = "__rejected__"
+
+/** The outcome of a child that was never created. */
+const rejectedOutcome = "rejected"
+
+/** What tells a parent that its child was not created, because its id is taken. The id is of this spawn: it says the same however often it is made. */
+export const rejection = ({ childId, parentId, seq }: SpawnEntry) => ({
+  targetId: parentId,
+  event: Event.make({
+    id: eventIds.derived("finished", childId, "spawn", seq),
+    kind: Event.WellKnownKind.Finished,
+    data: { child_id: childId, outcome: rejectedOutcome, [rejectedKey]: "id-taken" }
+  })
+})
+
+/** Whether a child was never created. */
+export const isRejected = ({ outcome, result }: Pick<ChildState, "outcome" | "result">): boolean =>
+  outcome === rejectedOutcome && own(result, rejectedKey) !== undefined
+
+/**
+ * Whether a stored execution is the child that a spawn, which is still pending, asks for. Another program makes a child first and removes the
+ * spawn behind it. One of the same parent that still lives tells it of its end; one that has ended did so, unless it had before the parent
+ * spawned this one.
+ */
+export const isOf = (stored: Execution, spawn: SpawnEntry, parent: Option.Option<Execution>): boolean => {
+  if (stored.parentId !== spawn.parentId) return false
+  if (!isFinished(stored) || Option.isNone(parent)) return true
+  const { children, updatedAt } = parent.value
+  return own(children, spawn.childId)?.finished !== false || (stored.createdAt ?? 0) >= (updatedAt ?? 0)
+}
 
 /** Ids and keys are anything, also what objects inherit. */
 const own = <A>(record: { readonly [key: string]: A }, key: string): A | undefined =>

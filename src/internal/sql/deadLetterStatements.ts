@@ -58,7 +58,7 @@ const timerRow = (p: string): string => lines`
       AND ${asText("path")} = ?
   )`
 
-/** Moves work to the dead letters: `bury` copies the row, `buried` removes it. */
+/** Moves work to the dead letters: `bury` copies the row, `told` emits an event where it is there, `buried` removes it. */
 const makeBurySql = (p: string) => {
   const bury = (kind: string, columns: string, values: string, row: string): Fenceable =>
     fenceable(
@@ -67,6 +67,15 @@ const makeBurySql = (p: string) => {
         INSERT INTO ${p}holdfast_dead_letters (id, reason, attempts, error, died_at, kind, ${columns})
         SELECT ${nextNumber(`${p}holdfast_dead_letters`)}, ?, ?, ?, ?, '${kind}', ${values}
         FROM ${p}${row}
+          AND ${notAppliedYet(p)}`
+    )
+  const told = (row: string): Fenceable =>
+    fenceable(
+      p,
+      lines`
+        INSERT INTO ${p}outbox (seq, target_id, event)
+        SELECT ${nextNumber(`${p}outbox`)}, ?, ?
+        WHERE EXISTS (SELECT 1 FROM ${p}${row})
           AND ${notAppliedYet(p)}`
     )
   const buried = (row: string): Fenceable =>
@@ -88,6 +97,7 @@ const makeBurySql = (p: string) => {
       Spawn: bury("Spawn", "seq, execution_id, child_id, path, body", spawn, rows.spawns),
       Timer: bury("Timer", "execution_id, path, fire_at", "execution_id, path, fire_at", rows.timers)
     },
+    told: { Outbox: told(rows.outbox), Spawn: told(rows.spawns), Timer: told(rows.timers) },
     buried: { Outbox: buried(rows.outbox), Spawn: buried(rows.spawns), Timer: buried(rows.timers) }
   }
 }

@@ -61,10 +61,15 @@ export const make = (
       return Effect.asVoid(fenced.changed(database, call, fence, write))
     },
 
-    bury: (work, { attempts, diedAt, error, reason }, fence) => {
+    bury: (work, { attempts, diedAt, error, reason }, fence, emit) => {
       const call = { operation: "bury" }
       const write = idempotentWrite.run(database, call, (key) => ({
-        before: [statement(sql.bury[work._tag], fence, reason, attempts, error, diedAt, ...keyOf(work), key)],
+        before: [
+          statement(sql.bury[work._tag], fence, reason, attempts, error, diedAt, ...keyOf(work), key),
+          ...(emit === undefined
+            ? []
+            : [statement(sql.told[work._tag], fence, emit.targetId, emit.event, ...keyOf(work), key)])
+        ],
         main: statement(sql.buried[work._tag], fence, ...keyOf(work), key)
       }))
       const changes = Effect.map(write, (result) => result.changes)

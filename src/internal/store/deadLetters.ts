@@ -8,7 +8,9 @@ import type { StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
+import * as traceContext from "../telemetry/traceContext.js"
 import { type Backend, checkWhole, defaultPage, fenceFor, maxPage, numberOf, quiet, seconds } from "./backend.js"
+import { encodeEmits } from "./encodeCommit.js"
 
 const maxError = 10_000
 
@@ -42,7 +44,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       return yield* encoded.recordFailure(failure, yield* fenceFor(call))
     }),
 
-  bury: (work, { attempts, error, reason }) =>
+  bury: (work, { attempts, error, reason }, { emit } = {}) =>
     Effect.gen(function* () {
       const call = { operation: "bury" }
       yield* checkWork(call, work)
@@ -50,8 +52,13 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       if (!Reason.literals.includes(reason)) {
         return yield* validate.rejected(call, "reason", `there is no reason ${String(reason)}`)
       }
-      const why = { reason, attempts, error: errorText(error), diedAt: yield* seconds }
-      return yield* encoded.bury(work, why, yield* fenceFor(call))
+      const diedAt = yield* seconds
+      const emission = { now: diedAt, traceparent: yield* traceContext.current }
+      const { emits } = yield* encodeEmits(call, checks, emit === undefined ? [] : [emit], emission, checks.eventId)
+      const why = { reason, attempts, error: errorText(error), diedAt }
+      const buried = yield* encoded.bury(work, why, yield* fenceFor(call), emits[0])
+      if (buried && emits.length > 0) notify({ ...quiet, emits: emits.length })
+      return buried
     }),
 
   list: ({ after, executionId, kind, limit = defaultPage } = {}) =>

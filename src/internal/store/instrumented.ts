@@ -138,8 +138,8 @@ const measuredEnqueue =
 
 const measuredBury =
   (run: ExecutionStore["deadLetters"]["bury"]): ExecutionStore["deadLetters"]["bury"] =>
-  (work, why) =>
-    bury(run(work, why), (exit, labels) => {
+  (work, why, options) =>
+    bury(run(work, why, options), (exit, labels) => {
       if (Exit.isSuccess(exit) && exit.value) {
         metrics.instrument(Metrics.deadLetters, { work: work._tag, reason: why.reason })(1, labels)
       }

@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { Reason } from "../../DeadLetter.js"
+import type { BuryOptions } from "../../ExecutionStore.js"
 import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
@@ -13,7 +14,7 @@ import { isLeaseLost } from "../util/fence.js"
  * - `Retry`: it is tried again, and the failure counts as an attempt.
  * - `Wait`: it waits for something, which counts as no attempt; with `outage` for the store. With `elsewhere` it is another process's, or
  *   waits for a definition to be registered, of which the worker is told: so it is looked at again only now and then.
- * - `Drop`: it is removed. `Bury`: it becomes a dead letter.
+ * - `Drop`: it is removed. `Bury`: it becomes a dead letter; `emit` is for whoever waits for it.
  * - `Lost`: another process has its lane now, and decides by itself.
  */
 export type Decision =
@@ -21,7 +22,7 @@ export type Decision =
   | { readonly _tag: "Wait"; readonly outage?: true; readonly elsewhere?: true }
   | { readonly _tag: "Lost" }
   | { readonly _tag: "Drop" }
-  | { readonly _tag: "Bury"; readonly reason: Reason }
+  | { readonly _tag: "Bury"; readonly reason: Reason; readonly emit?: BuryOptions["emit"] }
 
 const retry: Decision = { _tag: "Retry" }
 const wait: Decision = { _tag: "Wait" }

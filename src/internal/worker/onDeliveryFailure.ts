@@ -5,7 +5,7 @@ import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
 import type { WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { BuryOptions, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -93,7 +93,7 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
     case "Drop":
       return drop(failed)
     case "Bury":
-      return giveUp(failed, decision.reason, failed.before.attempts + 1)
+      return giveUp(failed, decision.reason, failed.before.attempts + 1, { emit: decision.emit })
   }
 }
 
@@ -143,9 +143,14 @@ const leaveToOthers = <A>(
     return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }
   })
 
-const giveUp = <A>({ error, item, options, work }: Failed<A>, reason: Reason, attempts: number) =>
+const giveUp = <A>(
+  { error, item, options, work }: Failed<A>,
+  reason: Reason,
+  attempts: number,
+  beside: BuryOptions = {}
+) =>
   Effect.zipLeft(
-    bury(options, item, { reason, attempts, error }, `${work.label()} is a dead letter (${reason}): ${error}`),
+    bury(options, item, { reason, attempts, error }, `${work.label()} is a dead letter (${reason}): ${error}`, beside),
     options.settled("dead")
   )
 
@@ -188,10 +193,11 @@ export const bury = (
   { buried, monitor, store }: Pick<Options<never>, "store" | "monitor" | "buried">,
   item: WorkItem,
   why: Burial,
-  message: string
+  message: string,
+  beside: BuryOptions = {}
 ): Effect.Effect<undefined, StoreError> =>
   Effect.gen(function* () {
-    if (yield* storeMonitor.waitOutOutage(monitor, store.deadLetters.bury(item, why))) {
+    if (yield* storeMonitor.waitOutOutage(monitor, store.deadLetters.bury(item, why, beside))) {
       buried(why.reason)
       yield* storeMonitor.report(monitor, message)
       yield* log.warning(message)

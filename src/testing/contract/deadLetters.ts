@@ -55,6 +55,32 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         expect((yield* letters())[1]).toMatchObject({ executionId: null, reason: "no-target", attempts: 1, error: "" })
       }))
 
+    test("an event goes out with work that is given up, where that was there", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* TestClock.setTime(5_000)
+        const told = { emit: emit("told", "waiting") }
+        yield* store.commit(order("a"), { spawns: [spawn("c")], timers: [scheduleTimer("p", 60)] })
+        const [child] = yield* spawns()
+        const [event = 0] = yield* store.enqueue([emit("1")])
+        const due = timerWork(timer("p", 60))
+        const notices: Array<number> = []
+        yield* store.listen(({ emits }) => notices.push(emits))
+        for (const work of [outboxWork(event), { _tag: "Spawn", seq: child?.seq ?? 0 } as const, due]) {
+          expect(yield* store.deadLetters.bury(work, why, told)).toBe(true)
+          expect(yield* store.deadLetters.bury(work, why, told)).toBe(false)
+        }
+        expect(yield* letters()).toHaveLength(3)
+        const entries = yield* outboxEntries()
+        expect(entries.map(({ emittedAt, event, targetId }) => [event.id, targetId, emittedAt])).toEqual(
+          Array.from({ length: 3 }, () => ["told", "waiting", 5])
+        )
+        expect(notices).toEqual([1, 1, 1])
+        const refused = { emit: emit("", "waiting") }
+        yield* refuses(store.deadLetters.bury(outboxWork(entries[0]?.seq ?? 0), why, refused), "emits[0].event.id")
+        expect(yield* letters()).toHaveLength(3)
+      }))
+
     test("a spawn that is given up is kept whole, and its child is not on its way any more", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore

@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Commit, WorkItem } from "../../Commit.js"
 import * as Commits from "../../Commit.js"
-import { ExecutionStore } from "../../ExecutionStore.js"
+import { type BuryOptions, ExecutionStore } from "../../ExecutionStore.js"
 import * as Lease from "../../Lease.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import { conflicts, refuses } from "../internal/assertions.js"
@@ -97,6 +97,7 @@ const writes: ReadonlyArray<readonly [name: string, write: (work: Work) => Write
   ["recordFailure, of a timer", () => record(timerWork(due))],
   ["bury, an event", (w) => bury({ _tag: "Outbox", seq: w.event })],
   ["bury, a child", (w) => bury({ _tag: "Spawn", seq: w.spawn })],
+  ["bury, a child, and tell of it", (w) => bury({ _tag: "Spawn", seq: w.spawn }, { emit: emit("told") })],
   ["bury, a timer", () => bury(timerWork(due))]
 ]
 
@@ -118,7 +119,8 @@ const record = (work: WorkItem): Write =>
     store.deadLetters.recordFailure({ work, attempts: 3, error: "no answer", retryAt: 1_790_000_000 })
   )
 
-const bury = (work: WorkItem): Write => Effect.flatMap(store, (store) => store.deadLetters.bury(work, why))
+const bury = (work: WorkItem, beside?: BuryOptions): Write =>
+  Effect.flatMap(store, (store) => store.deadLetters.bury(work, why, beside))
 
 const everythingVisible = visible(["a", "child-1"], ["x"])
 

@@ -8,7 +8,7 @@ import * as TestClock from "effect/TestClock"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as LibsqlStore from "holdfast/LibsqlStore"
-import * as Child from "../support/child.js"
+import * as Child from "../support/childProcess.js"
 import { extent } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
@@ -207,7 +207,7 @@ describe("a libSQL file", () => {
       const steps = extent({ quick: 25, long: 100 })
       const children = yield* Effect.forEach(
         names,
-        (name) => Child.run("libsqlStepper.ts", filename, name, String(steps)),
+        (name) => Child.run("libsqlCommitProcess.ts", filename, name, String(steps)),
         unbounded
       )
       for (const child of children) assert.strictEqual(yield* child.line, "ready")
@@ -226,7 +226,7 @@ describe("a libSQL file", () => {
   it.scoped("holds whole commits when a process is killed amid them", () =>
     Effect.gen(function* () {
       const { client, filename, store } = yield* open()
-      const child = yield* Child.run("libsqlStepper.ts", filename, "a", "1000000")
+      const child = yield* Child.run("libsqlCommitProcess.ts", filename, "a", "1000000")
       yield* child.line
       yield* child.send("go")
       yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), store.pendingOutbox()), {

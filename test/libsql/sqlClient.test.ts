@@ -12,7 +12,7 @@ import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as LibsqlSqlClient from "holdfast/LibsqlSqlClient"
 import * as LibsqlStore from "holdfast/LibsqlStore"
-import * as Child from "../support/child.js"
+import * as Child from "../support/childProcess.js"
 import * as SqldServer from "../support/sqld/server.js"
 import * as Temp from "../support/temp.js"
 

@@ -13,7 +13,7 @@ import * as SqlDriver from "holdfast/SqlDriver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as SqlStore from "holdfast/SqlStore"
 import { madeUp } from "../support/rqlite/client.js"
-import * as Direct from "../support/rqlite/direct.js"
+import * as InProcessNode from "../support/rqlite/inProcessNode.js"
 import * as Client from "../support/sqlClient.js"
 import { describeLayer, type Kind, mark } from "../support/wrongOptions.js"
 
@@ -147,7 +147,7 @@ const rqliteClientOptions = {
 } satisfies { readonly [K in keyof RqliteClient.Options]-?: Kinds }
 
 const onNode = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(Direct.make(), (node) => Effect.provideService(effect, HttpClient.HttpClient, node.http))
+  Effect.flatMap(InProcessNode.make(), (node) => Effect.provideService(effect, HttpClient.HttpClient, node.http))
 
 describeLayer<RqliteStore.StoreOptions>({
   name: "RqliteStore",
@@ -155,7 +155,9 @@ describeLayer<RqliteStore.StoreOptions>({
   takes: rqliteStoreOptions,
   refuses: { level: ["auto"], prefix: wrongPrefixes },
   build: (options) =>
-    onNode(Layer.build(Layer.provide(RqliteStore.layerFromClient(options), RqliteClient.layer({ urls: Direct.urls }))))
+    onNode(
+      Layer.build(Layer.provide(RqliteStore.layerFromClient(options), RqliteClient.layer({ urls: InProcessNode.urls })))
+    )
 })
 
 const wrongNodes = [[], [`http://user:${mark}/@host`], [`ftp://${mark}`], ["http://host", { value: mark }], [33_733]]
@@ -163,7 +165,7 @@ const wrongNodes = [[], [`http://user:${mark}/@host`], [`ftp://${mark}`], ["http
 describeLayer<RqliteClient.Options>({
   name: "RqliteClient",
   what: "RqliteStore.layer that are its client's",
-  right: { urls: Direct.urls, username: "user", password: "pass", retry: Schedule.recurs(0) },
+  right: { urls: InProcessNode.urls, username: "user", password: "pass", retry: Schedule.recurs(0) },
   takes: rqliteClientOptions,
   refuses: { urls: wrongNodes, username: [`${mark}:`], timeout: [0] },
   build: (options) => onNode(Layer.build(RqliteStore.layer(options)))

@@ -10,8 +10,8 @@ import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
 import { extent } from "../support/extent.js"
-import * as Direct from "../support/rqlite/direct.js"
-import { open, passing } from "../support/rqlite/directStore.js"
+import * as InProcessNode from "../support/rqlite/inProcessNode.js"
+import { open, passing } from "../support/rqlite/inProcessStore.js"
 import type { Fault } from "../support/rqlite/server.js"
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -111,7 +111,7 @@ it.scoped.prop(
   [plan],
   ([{ faults, writers }]) =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const first = yield* open(node)
       for (const id of ids) yield* first.save(order(id))
       const stores = yield* Effect.forEach(writers, () => open(node))

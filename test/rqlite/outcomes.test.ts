@@ -13,8 +13,8 @@ import * as Ids from "holdfast/Ids"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, everything, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
-import * as Direct from "../support/rqlite/direct.js"
-import { open, passing } from "../support/rqlite/directStore.js"
+import * as InProcessNode from "../support/rqlite/inProcessNode.js"
+import { open, passing } from "../support/rqlite/inProcessStore.js"
 import type { Fault } from "../support/rqlite/server.js"
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -179,7 +179,7 @@ const tables = [
 /** What a method gives, and what it leaves on a cluster whose requests these faults befall. */
 const outcome = (method: Method, faults: ReadonlyArray<Fault>) =>
   Effect.gen(function* () {
-    const node = yield* Direct.make()
+    const node = yield* InProcessNode.make()
     const store = yield* open(node)
     const first = yield* prepare(store)
     yield* node.inject(...faults)
@@ -236,7 +236,7 @@ describe("where nothing can be found out", () => {
   it.effect.each(never)("a write fails within its budget and says that nobody knows, %s", ([, faults]) =>
     Effect.gen(function* () {
       for (const method of methods.filter(({ name }) => some.includes(name))) {
-        const node = yield* Direct.make()
+        const node = yield* InProcessNode.make()
         const store = yield* open(node)
         const first = yield* prepare(store)
         yield* node.inject(...faults)
@@ -253,7 +253,7 @@ describe("where nothing can be found out", () => {
 
   it.scoped("for ever without a leader is no unknown outcome and no conflict: nothing was applied", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const store = yield* open(node)
       yield* node.lead(false)
       const { exit, seconds } = yield* passing("2 minutes", store.commit(order("a"), everything("e")))
@@ -268,7 +268,7 @@ describe("where nothing can be found out", () => {
 
   it.scoped("the budget is an option", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const store = yield* open(node, { resolveTimeout: "3 seconds" })
       yield* node.inject({ apply: 0, answer: drop, times: Number.POSITIVE_INFINITY })
       const { exit, seconds } = yield* passing("2 minutes", store.save(order("a")))
@@ -281,11 +281,11 @@ describe("where nothing can be found out", () => {
 
 describe("where others write in the meantime", () => {
   /** Runs an effect before the read that finds out what became of a write. */
-  const meanwhile = (node: Direct.Direct, apply: 0 | 1, others: Effect.Effect<unknown, Failure>) =>
+  const meanwhile = (node: InProcessNode.InProcessNode, apply: 0 | 1, others: Effect.Effect<unknown, Failure>) =>
     node.inject(execute({ apply, answer: drop }), query({ before: Effect.ignore(others) }))
 
   const setUp = Effect.gen(function* () {
-    const node = yield* Direct.make()
+    const node = yield* InProcessNode.make()
     const store = yield* open(node)
     const other = yield* open(node)
     const execution = yield* prepare(store)
@@ -390,7 +390,7 @@ describe("commits that share a request", () => {
   ] as const) {
     it.scoped(`each resolve by themselves where its answer is lost: ${name}`, () =>
       Effect.gen(function* () {
-        const node = yield* Direct.make()
+        const node = yield* InProcessNode.make()
         const store = yield* open(node)
         yield* prepare(store)
         yield* node.asked

@@ -18,32 +18,32 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import { ddl } from "../../src/internal/schema/schema.js"
 import { emit, everything, spawn, step } from "../../src/testing/internal/samples.js"
 import { outbox } from "../../src/testing/internal/state.js"
-import * as Direct from "../support/rqlite/direct.js"
+import * as InProcessNode from "../support/rqlite/inProcessNode.js"
 
 const noLeader = { status: 503, body: "leader not found\n", genuine: true } as const
 const order = (id: string) => Execution.make({ id, definitionId: "order" })
 const unbounded = { concurrency: "unbounded" } as const
 
 /** A store on a cluster without a network; whatever fails is tried again at once. */
-const open = (node: Direct.Direct, options: Partial<RqliteStore.Options> = {}) =>
-  Layer.build(RqliteStore.layer({ urls: Direct.urls, retry: Schedule.recurs(3), ...options })).pipe(
+const open = (node: InProcessNode.InProcessNode, options: Partial<RqliteStore.Options> = {}) =>
+  Layer.build(RqliteStore.layer({ urls: InProcessNode.urls, retry: Schedule.recurs(3), ...options })).pipe(
     Effect.provideService(HttpClient.HttpClient, node.http)
   )
 
-const opened = (node: Direct.Direct, options?: Partial<RqliteStore.Options>) =>
+const opened = (node: InProcessNode.InProcessNode, options?: Partial<RqliteStore.Options>) =>
   Effect.map(open(node, options), (context) => {
     const store = ExecutionStore.pipe(Effect.provide(context))
     return { context, store }
   })
 
 /** What opening asks first: whether the cluster answers. */
-const isFirst = ({ statements }: Direct.Received) => statements[0] === "SELECT sqlite_version()"
-const paths = (requests: ReadonlyArray<Direct.Received>) => requests.map(({ path }) => path)
+const isFirst = ({ statements }: InProcessNode.Received) => statements[0] === "SELECT sqlite_version()"
+const paths = (requests: ReadonlyArray<InProcessNode.Received>) => requests.map(({ path }) => path)
 
 describe("opening", () => {
   it.scoped("asks for a leader, the versions and the schema, and makes the schema in one transaction", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* open(node)
       const first = yield* node.asked
       expect(paths(first)).toEqual(["/db/query", "/nodes", "/db/query", "/db/execute", "/db/query"])
@@ -57,7 +57,7 @@ describe("opening", () => {
 
   it.scoped("waits a second after each try for a cluster that has no leader yet", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* node.lead(false)
       const fiber = yield* Effect.fork(open(node))
       yield* TestClock.adjust("7500 millis")
@@ -71,7 +71,7 @@ describe("opening", () => {
 
   it.scoped("fails after thirty tries more where no leader comes", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* node.lead(false)
       const fiber = yield* Effect.fork(Effect.flip(open(node)))
       yield* TestClock.adjust("30 seconds")
@@ -87,7 +87,7 @@ describe("opening", () => {
 
   it.scoped("tries as often, and waits as long, as the options say", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* node.inject({ path: "/db/query", times: 3, apply: 0, answer: "drop" })
       const fiber = yield* Effect.fork(open(node, { connectRetries: 3, retryDelay: "1 minute" }))
       yield* TestClock.adjust("3 minutes")
@@ -101,7 +101,7 @@ describe("opening", () => {
 
   it.scoped("goes on where a statement of it finds no leader, or its answer is lost", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* node.inject(
         { path: "/db/query" },
         { path: "/db/query", times: 4, apply: 0, answer: noLeader },
@@ -117,7 +117,7 @@ describe("opening", () => {
 
   it.scoped("fails at once on a password that is wrong", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make({ users: { app: { password: "right", permissions: ["all"] } } })
+      const node = yield* InProcessNode.make({ users: { app: { password: "right", permissions: ["all"] } } })
       const wrong = { username: "app", password: Redacted.make("gu3ss") }
       const error = yield* Effect.flip(open(node, wrong))
       expect(error).toMatchObject({ _tag: "StoreRejected", operation: "open", reason: "auth" })
@@ -127,7 +127,7 @@ describe("opening", () => {
 
   it.scoped("fails at once where every URL leads to something else", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       yield* node.inject({ apply: 0, answer: { status: 404, body: "404 page not found" } })
       const error = yield* Effect.flip(open(node))
       expect(error).toMatchObject({ _tag: "StoreRejected", operation: "open", reason: "open" })
@@ -138,7 +138,7 @@ describe("opening", () => {
 
   it.scoped("needs no more permissions than to read and to write", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make({ users: { app: { password: "pw", permissions: ["query", "execute"] } } })
+      const node = yield* InProcessNode.make({ users: { app: { password: "pw", permissions: ["query", "execute"] } } })
       const { store } = yield* opened(node, { username: "app", password: Redacted.make("pw") })
       expect((yield* (yield* store).save(order("a"))).version).toBe(1)
       const levels = (yield* node.asked).flatMap(({ level }) => level ?? [])
@@ -148,7 +148,7 @@ describe("opening", () => {
 
   it.scoped("waits for a leader with these permissions too", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make({ users: { app: { password: "pw", permissions: ["query", "execute"] } } })
+      const node = yield* InProcessNode.make({ users: { app: { password: "pw", permissions: ["query", "execute"] } } })
       yield* node.lead(false)
       const fiber = yield* Effect.fork(open(node, { username: "app", password: Redacted.make("pw") }))
       yield* TestClock.adjust("2 seconds")
@@ -160,7 +160,7 @@ describe("opening", () => {
 
   it.scoped("refuses options that are wrong before it asks for anything", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const wrong: ReadonlyArray<readonly [string, Partial<RqliteStore.Options>]> = [
         ["urls", { urls: [] }],
         ["urls[0]", { urls: ["n1:4001/db"] }],
@@ -193,7 +193,7 @@ describe("opening", () => {
 
   it.scoped("leaves the schema to an operator where it is told to", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const error = yield* Effect.flip(open(node, { createSchema: false }))
       expect(error).toMatchObject({ _tag: "StoreRejected", reason: "schema", path: "createSchema" })
       expect(paths(yield* node.asked)).not.toContain("/db/execute")
@@ -204,7 +204,7 @@ describe("opening", () => {
 
   it.scoped("gives the client it has to the application too, and takes one that the application has", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { context, store } = yield* opened(node, { prefix: "harel_" })
       yield* (yield* store).save(order("a"))
       const count = [{ sql: "SELECT count(*) FROM harel_executions" }]
@@ -235,7 +235,7 @@ describe("a store that has opened", () => {
 
   it.scoped.each(refusals)("waits where the cluster refuses it, and goes on: status $status", (answer) =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { load, pendingOutbox, save } = yield* store
       const saved = yield* save(order("a"))
@@ -255,7 +255,7 @@ describe("a store that has opened", () => {
 
   it.scoped("finds out what became of a write though it is refused in between", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { commit, pendingOutbox } = yield* store
       yield* node.inject(
@@ -271,7 +271,7 @@ describe("a store that has opened", () => {
 
   it.scoped("is refused for good a commit that is too large for the proxy before it", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { save } = yield* store
       yield* node.inject({ path: "/db/execute", apply: 0, answer: { status: 413, body: "too large" } })
@@ -281,7 +281,7 @@ describe("a store that has opened", () => {
 
   it.scoped("reads a backlog in parts where one answer would be too long, and names the row that never fits", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const longest = 900
       const error = new Error("Cannot create a string longer than 0x1fffffe8 characters")
       const http = HttpClient.transform(node.http, (answer, request) =>
@@ -309,7 +309,7 @@ describe("a store that has opened", () => {
 
   it.scoped("refuses a text that an old SQLite would cut, before anything is written", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make({ version: "v7.21.4" })
+      const node = yield* InProcessNode.make({ version: "v7.21.4" })
       const old = { results: [{ columns: ["sqlite_version()"], types: ["text"], values: [["3.42.0"]] }] }
       yield* node.inject({ path: "/db/query", answer: { status: 200, body: JSON.stringify(old), genuine: true } })
       const { store } = yield* opened(node)
@@ -326,7 +326,7 @@ describe("a store that has opened", () => {
 
   it.scoped("counts what waits in one try, so that health need not wait", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { stats } = yield* store
       yield* node.lead(false)
@@ -341,10 +341,10 @@ describe("the level", () => {
   const used = (
     version: string,
     options: Partial<RqliteStore.Options> = {},
-    users?: Parameters<typeof Direct.make>[0]
+    users?: Parameters<typeof InProcessNode.make>[0]
   ) =>
     Effect.gen(function* () {
-      const node = yield* Direct.make({ version, ...users })
+      const node = yield* InProcessNode.make({ version, ...users })
       const { store } = yield* opened(node, options)
       const { commit, listExecutions, load, save } = yield* store
       yield* node.asked
@@ -402,7 +402,7 @@ describe("the level", () => {
 describe("requests", () => {
   it.scoped("a commit is one, whatever it carries", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { commit } = yield* store
       yield* node.asked
@@ -416,7 +416,7 @@ describe("requests", () => {
 
   it.scoped("a commit sends the execution once: 1.25 times its text at most, with all that is beside it", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { commit } = yield* store
       const text = "The parcel is to be left at the door. ".repeat(432)
@@ -437,7 +437,7 @@ describe("requests", () => {
 
   it.scoped("commits of the same moment share one, up to 32 of them", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { commit } = yield* store
       yield* node.asked
@@ -452,7 +452,7 @@ describe("requests", () => {
 
   it.scoped("but not where groupCommit is false", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node, { groupCommit: false })
       const { save } = yield* store
       yield* node.asked
@@ -463,7 +463,7 @@ describe("requests", () => {
 
   it.scoped("a commit that is refused fails alone, the others of its moment are there", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { context, store } = yield* opened(node)
       const { load, save } = yield* store
       const client = yield* Effect.provide(RqliteClient.RqliteClient, context)
@@ -484,7 +484,7 @@ describe("requests", () => {
 
   it.scoped("reads by key of the same moment share one, listings go by themselves", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { context, store } = yield* opened(node)
       const self = yield* store
       const ids = Array.from({ length: 30 }, (_, i) => `a${i}`)
@@ -511,7 +511,7 @@ describe("requests", () => {
 
   it.scoped("reads of a shared request each fail by themselves, with their own operation", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { context, store } = yield* opened(node)
       const { isProcessed, load, save } = yield* store
       yield* save(order("a"))
@@ -531,7 +531,7 @@ describe("requests", () => {
 
   it.scoped("whose answers say that no leader is there fail as unavailable, for each caller", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
+      const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { load, save } = yield* store
       yield* node.lead(false)
@@ -582,15 +582,15 @@ describe("the configuration", () => {
 
   it.scoped("makes a layer", () =>
     Effect.gen(function* () {
-      const node = yield* Direct.make()
-      const provider = from([["RQLITE_URL", Direct.urls.join(",")]])
+      const node = yield* InProcessNode.make()
+      const provider = from([["RQLITE_URL", InProcessNode.urls.join(",")]])
       const build = (layer: ReturnType<typeof RqliteStore.layerConfig>) =>
         Layer.build(layer).pipe(
           Effect.provideService(HttpClient.HttpClient, node.http),
           Effect.withConfigProvider(provider)
         )
       yield* build(RqliteStore.layerConfig())
-      yield* build(RqliteStore.layerConfig({ urls: Config.succeed(Direct.urls), prefix: Config.succeed("x_") }))
+      yield* build(RqliteStore.layerConfig({ urls: Config.succeed(InProcessNode.urls), prefix: Config.succeed("x_") }))
       const tables = yield* node.rows("SELECT name FROM sqlite_master WHERE name LIKE '%executions' ORDER BY name")
       expect(tables).toEqual([["executions"], ["x_executions"]])
     })

@@ -6,7 +6,7 @@ import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
-import * as Child from "../support/child.js"
+import * as Child from "../support/childProcess.js"
 import { extent } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
@@ -37,7 +37,7 @@ const sharing = Effect.gen(function* () {
   const store = yield* SqliteStore.make({ filename, durability: "normal" })
   const children = yield* Effect.forEach(
     ["a", "b"],
-    (name) => Child.run("sharer.ts", filename, name, String(events / 4)),
+    (name) => Child.run("shardsProcess.ts", filename, name, String(events / 4)),
     unbounded
   )
   for (const child of children) assert.strictEqual(yield* child.line, "shares")

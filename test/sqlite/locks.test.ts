@@ -7,7 +7,7 @@ import * as TestClock from "effect/TestClock"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as SqliteStore from "holdfast/SqliteStore"
-import * as Child from "../support/child.js"
+import * as Child from "../support/childProcess.js"
 import * as Temp from "../support/temp.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })

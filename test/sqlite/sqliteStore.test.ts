@@ -8,7 +8,7 @@ import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
-import * as Child from "../support/child.js"
+import * as Child from "../support/childProcess.js"
 import * as Temp from "../support/temp.js"
 
 const order = Execution.make({ id: "order-1", definitionId: "order" })
@@ -93,7 +93,7 @@ describe("SqliteStore", () => {
       Effect.gen(function* () {
         const filename = yield* Temp.database
         const children = yield* Effect.all(
-          ["a", "b"].map((name) => Child.run("stepper.ts", filename, name, "500")),
+          ["a", "b"].map((name) => Child.run("commitProcess.ts", filename, name, "500")),
           { concurrency: "unbounded" }
         )
         yield* Effect.forEach(children, (child) => child.line)
@@ -117,7 +117,7 @@ describe("SqliteStore", () => {
       Effect.gen(function* () {
         const filename = yield* Temp.database
         const store = yield* SqliteStore.make({ filename })
-        const child = yield* Child.run("stepper.ts", filename, "a", "1000000")
+        const child = yield* Child.run("commitProcess.ts", filename, "a", "1000000")
         yield* child.line
         yield* child.send("go")
         yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), ids(store)), { until: (ids) => ids.length >= 50 })

@@ -1,15 +1,15 @@
 /**
- * A database whose answers get lost: a driver around another that applies what it is sent never, once, twice or late, and answers or not.
+ * A driver around another that loses answers: it applies a transaction never, once, twice or late, and answers or does not.
  */
 import * as Effect from "effect/Effect"
 import type { Call, SqlDriver, Statement, StatementResult } from "holdfast/SqlDriver"
 import { type StoreRejected, StoreUnavailable } from "holdfast/StoreError"
 
-/** When what is late arrives: around the first thing that the store does next, or when all is over. */
+/** When a late transaction is applied: before or after what the store does next, or at the end of the test. */
 export type Moment = "before a look" | "before a sending" | "after a sending" | "at the end"
 
 /**
- * What befalls a transaction.
+ * What happens to a transaction.
  *
  * - `apply`: how often it is applied before the answer, by default once.
  * - `late`: that it is applied once more, and when.
@@ -27,15 +27,15 @@ export interface Fault {
 type Failure = StoreUnavailable | StoreRejected
 
 export interface FaultyDriver extends SqlDriver {
-  /** The driver beneath, to which nothing happens. */
+  /** The driver beneath, without faults. */
   readonly true: SqlDriver
-  /** What befalls the next transactions, one after the other. */
+  /** Faults for the next transactions, one after the other. */
   readonly inject: (...faults: ReadonlyArray<Fault>) => void
   /** How many queries fail next. */
   readonly blind: (queries: number) => void
   /** How many transactions were sent. */
   readonly sent: () => number
-  /** Lets arrive what is still on its way. */
+  /** Applies the late transactions that are left. */
   readonly end: Effect.Effect<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the stand-ins for servers have in common: a node:http server on this machine, in Effect. */
+/** What the stand-ins for servers have in common: an HTTP server of Node on this machine, in Effect. */
 import * as Http from "node:http"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

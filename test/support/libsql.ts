@@ -10,7 +10,7 @@ import type * as Subject from "holdfast/testing/Subject"
 import type { Replicas } from "./sqld/replica.js"
 import { insertion } from "./sqlRows.js"
 
-/** What a test does past the store. */
+/** Access to the store's database for tests, without the store. */
 export class Connected extends Context.Tag("test/libsql/Connected")<
   Connected,
   { readonly client: Client; readonly replica: LibsqlStore.Replica }
@@ -19,7 +19,7 @@ export class Connected extends Context.Tag("test/libsql/Connected")<
 const provided = ({ client, replica, store }: LibsqlStore.LibsqlStore) =>
   Context.make(ExecutionStore, store).pipe(Context.add(Connected, { client, replica }))
 
-/** A store with its client, through which rows get past it. */
+/** A store, and a client by which a test inserts rows without the store. */
 export const layer = (options: LibsqlStore.Options) =>
   Layer.scopedContext(Effect.map(LibsqlStore.make(options), provided))
 

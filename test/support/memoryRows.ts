@@ -9,7 +9,7 @@ import { addSpawn } from "../../src/internal/memory/spawns.js"
 import { Tables } from "../../src/internal/memory/tables.js"
 import { armTimer } from "../../src/internal/memory/timers.js"
 
-/** The tables below a store in memory: the door that its public layer does not have. */
+/** The tables of a store in memory, which its public layer does not give. */
 class MemoryTables extends Context.Tag("test/MemoryTables")<MemoryTables, Tables>() {}
 
 export const layer: Layer.Layer<ExecutionStore.ExecutionStore | MemoryTables> = Layer.effectContext(

@@ -5,7 +5,7 @@ import type * as MetricState from "effect/MetricState"
 
 let tests = 0
 
-/** Metrics are the process's: a tag of its own makes a test's own ones. */
+/** Gives a test metrics of its own by a tag, because metrics are shared by the whole process. */
 export const isolated = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => Effect.tagMetrics(effect, "test", String(++tests)))
 

@@ -12,7 +12,7 @@ export const relayOn = <E, R>(store: ExecutionStore.ExecutionStore, options: Out
 export const fill = (store: ExecutionStore.ExecutionStore, targets: ReadonlyArray<string | null>) =>
   store.enqueue(targets.map((targetId, i) => ({ targetId, event: event(`${targetId}:${i}`) })))
 
-/** Delivers by writing down; fails for the targets in `poison`. */
+/** A delivery that records what it is given, and fails for the targets in `poison`. */
 export const recording = (poison: ReadonlySet<string | null> = new Set()) => {
   const tries: Array<string> = []
   const delivered: Array<string> = []

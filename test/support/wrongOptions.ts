@@ -40,8 +40,8 @@ export type Kind = keyof typeof values
 const kinds: ReadonlyArray<Kind> = Object.keys(values).filter((kind): kind is Kind => Object.hasOwn(values, kind))
 
 /**
- * A layer, options that are right, and what each option takes of the values above, or what else it does not take. Every option is there, or this does not
- * compile.
+ * A layer, options that are right, and what each option takes of the values above, or what else it does not take. Every option is there, or
+ * this does not compile.
  */
 export interface Layer<O extends object> {
   readonly name: string

@@ -8,8 +8,8 @@ import * as OutboxRelay from "holdfast/OutboxRelay"
 import type * as Processor from "holdfast/Processor"
 import * as QueueWorker from "holdfast/QueueWorker"
 import * as TimerSweeper from "holdfast/TimerSweeper"
-import * as Direct from "../support/rqlite/direct.js"
-import * as DirectStore from "../support/rqlite/directStore.js"
+import * as InProcessNode from "../support/rqlite/inProcessNode.js"
+import * as InProcessStore from "../support/rqlite/inProcessStore.js"
 import * as Tracing from "../support/tracing.js"
 import * as Support from "../support/workers.js"
 import { event, execution, note, recorder } from "../support/workers.js"
@@ -184,8 +184,8 @@ Support.onEach("spans", (makeStore) => {
 it.scoped("requests that only polls make are in no span, others are", () => {
   const tracing = Tracing.make()
   return Effect.gen(function* () {
-    const node = yield* Direct.make()
-    const store = yield* Effect.withSpan(DirectStore.open(node), "opening")
+    const node = yield* InProcessNode.make()
+    const store = yield* Effect.withSpan(InProcessStore.open(node), "opening")
     yield* runtimeOn(store, { definitions: { recorder } })
     yield* TestClock.adjust("1 second")
     yield* node.asked

@@ -25,7 +25,7 @@ export type Answer =
   | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
   | { readonly broken: unknown }
 
-/** A client whose answers are made up: nothing is connected to, so that only the time that is told to passes. */
+/** A client whose answers the test makes. It connects to nothing, so only `TestClock` makes time pass. */
 export const madeUp = (options: RqliteClient.Options, answer: (url: string, count: number) => Answer) => {
   const sent: Array<Sent> = []
   const http = HttpClient.make((request, url) =>

@@ -70,7 +70,7 @@ const compared = [
 const lowercase = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** How long something took differs from time to time. */
+/** The answer without the times that its parts took, which differ from run to run. */
 const timeless = (body: string): string => body.replace(/"time":[\d.e-]+,"time_s":"[^"]*"/g, '"time":0')
 
 const exchange = (base: string, { name, request }: Recording) =>

@@ -32,9 +32,9 @@ export interface Options {
 }
 
 /**
- * What befalls a request to a node.
+ * What happens to a request to a node.
  *
- * - `path`, `node`: which requests it befalls, by default all with statements; `times`: how many of them, by default one.
+ * - `path`, `node`: for which requests it is, by default all with statements; `times`: how many of them, by default one.
  * - `apply`: how often the node handles the request before it answers with the last outcome; by default once. Twice is what a follower
  *   does whose first try to pass a write on fails.
  * - `before`, `after`: what must end before the node handles the request, and after it before it answers.
@@ -122,7 +122,7 @@ interface Injected {
   left: number
 }
 
-/** The nodes with the one database that they share, and what the next requests meet. */
+/** The nodes, the one database that they share, and the faults for the next requests. */
 interface Cluster {
   readonly options: Options
   readonly db: Database.Database
@@ -157,7 +157,7 @@ const viewOf = (cluster: Cluster, index: number): Node.View => {
   }
 }
 
-/** The fault that befalls a request to a node, which is used up. */
+/** The fault for a request to a node. It is taken out of the list. */
 const take = ({ faults }: Cluster, node: number, path: string): Fault => {
   const found = faults.find(({ fault, left }) => left > 0 && befalls(fault, node, path))
   if (found === undefined) return {}

@@ -1,6 +1,6 @@
-// sharer.ts FILE NAME HALF: shares the outbox of a store with other processes. It says "shares" when it has half of the shards, and "half"
-// when it has delivered HALF events; each delivery it begins is a line of FILE.NAME. When it is sent a line, it ends as soon as the outbox
-// is empty, and says "end".
+// shardsProcess.ts FILE NAME HALF: shares the outbox of a store with other processes. It says "shares" when it has half of the shards, and
+// "half" when it has delivered HALF events; each delivery it begins is a line of FILE.NAME. When it is sent a line, it ends as soon as the
+// outbox is empty, and says "end".
 import { appendFileSync } from "node:fs"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

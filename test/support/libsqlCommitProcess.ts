@@ -1,5 +1,5 @@
-// libsqlStepper.ts FILE NAME STEPS: opens a store, says "ready", waits for a line, then adds one to a counter that it shares with others so
-// many times, with an emit each, and says how many conflicts there were.
+// libsqlCommitProcess.ts FILE NAME STEPS: opens a store, says "ready", waits for a line, then adds one to a counter that it shares with
+// others so many times, with an emit each, and says how many conflicts there were.
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Event from "holdfast/Event"

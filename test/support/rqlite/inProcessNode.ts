@@ -36,7 +36,7 @@ interface Options {
   readonly users?: Node.Users
 }
 
-/** The node, and what the next requests meet. */
+/** The node, and the faults for the next requests. */
 interface State {
   readonly options: Options
   readonly db: Database.Database
@@ -45,7 +45,7 @@ interface State {
   leader: Node.Peer | undefined
 }
 
-/** The fault that befalls a request, which is used up. */
+/** The fault for a request. It is taken out of the list. */
 const take = ({ faults }: State, path: string): Fault => {
   const found = faults.find(
     ({ fault, left }) => left > 0 && (fault.path === undefined ? path.startsWith("/db/") : fault.path === path)
@@ -125,7 +125,7 @@ export const make = (options: Options = {}) =>
       asked: Effect.sync(() => state.received.splice(0)),
       inject: (...more: ReadonlyArray<Fault>) =>
         Effect.sync(() => void state.faults.push(...more.map((fault) => ({ fault, left: fault.times ?? 1 })))),
-      /** Nothing more befalls anybody. */
+      /** Drops the faults that are left. */
       heal: Effect.sync(() => void state.faults.splice(0)),
       lead: (up: boolean) =>
         Effect.sync(() => {
@@ -135,4 +135,4 @@ export const make = (options: Options = {}) =>
     }
   })
 
-export type Direct = Effect.Effect.Success<ReturnType<typeof make>>
+export type InProcessNode = Effect.Effect.Success<ReturnType<typeof make>>

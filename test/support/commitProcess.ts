@@ -1,5 +1,5 @@
-// stepper.ts FILE NAME STEPS: opens a store, says "ready", waits for a line, then reads and commits so many executions, each with one emit,
-// and says what became of it.
+// commitProcess.ts FILE NAME STEPS: opens a store, says "ready", waits for a line, then reads and commits so many executions, each with one
+// emit, and says what became of it.
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Event from "holdfast/Event"

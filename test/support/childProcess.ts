@@ -8,9 +8,9 @@ import type * as Scope from "effect/Scope"
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 
-/** A process of its own, that speaks in lines. */
+/** Another process, which a test talks to by lines of its standard input and output. */
 export interface Child {
-  /** The next line it says. */
+  /** The next line that it prints. */
   readonly line: Effect.Effect<string>
   readonly send: (line: string) => Effect.Effect<void>
   /** Its exit code, or the signal that ended it. */
@@ -24,7 +24,7 @@ const spawn = (args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.S
     const exit = yield* Deferred.make<number | string>()
     const child = spawnProcess(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] })
     readline.createInterface(child.stdout).on("line", (line) => Queue.unsafeOffer(lines, line))
-    // A child that is gone reads no more.
+    // A process that has ended reads no more.
     child.stdin.on("error", () => undefined)
     child.once("exit", (code, signal) => Deferred.unsafeDone(exit, Effect.succeed(code ?? signal ?? "gone")))
     yield* Effect.addFinalizer(() =>

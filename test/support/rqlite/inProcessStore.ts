@@ -9,11 +9,11 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/TestClock"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as RqliteStore from "holdfast/RqliteStore"
-import * as Direct from "./direct.js"
+import * as InProcessNode from "./inProcessNode.js"
 
 /** A store with its defaults on a cluster without a network. */
-export const open = (node: Direct.Direct, options: RqliteStore.StoreOptions = {}) =>
-  Layer.build(RqliteStore.layer({ urls: Direct.urls, ...options })).pipe(
+export const open = (node: InProcessNode.InProcessNode, options: RqliteStore.StoreOptions = {}) =>
+  Layer.build(RqliteStore.layer({ urls: InProcessNode.urls, ...options })).pipe(
     Effect.provideService(HttpClient.HttpClient, node.http),
     Effect.map(Context.get(ExecutionStore))
   )
@@ -22,7 +22,7 @@ export const open = (node: Direct.Direct, options: RqliteStore.StoreOptions = {}
 export const passing = <A, E, R>(time: Duration.DurationInput, effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const start = yield* Clock.currentTimeMillis
-    // The jitter of what is tried again is the same every time.
+    // With a fixed seed, the jitter of retries is the same in each run.
     const timed = Effect.withRandom(Effect.zip(Effect.exit(effect), Clock.currentTimeMillis), Random.make("jitter"))
     const fiber = yield* Effect.fork(timed)
     yield* TestClock.adjust(time)

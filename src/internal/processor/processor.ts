@@ -139,6 +139,9 @@ export interface First<E> {
   readonly attempt: Attempt<E>
 }
 
+/** Says in what is logged which event of which execution it is about. */
+export const annotations = ({ event, executionId }: Asked) => ({ executionId, eventId: event.id })
+
 /** Attempts at transitions whose failures are settled. */
 export const makeAttempts = <E>(
   transitions: ReadonlyMap<string, Transition<TransitionFailure<E>>>,
@@ -209,15 +212,12 @@ export const makeAttempts = <E>(
         withSpan("Processor.process", () => ({
           attributes: { executionId, eventId: event.id, eventKind: event.kind }
         })),
-        annotated(asked)
+        log.annotate(annotations(asked))
       )
     }
 
     return { store, transitions, commit, run }
   })
-
-/** Says in what is logged which event of which execution it is about. */
-export const annotated = ({ event, executionId }: Asked) => log.annotate({ executionId, eventId: event.id })
 
 /** A processor of single events. */
 export const make = <E>(

@@ -3,16 +3,18 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type * as Runtime from "effect/Runtime"
 import { type Execution, isFinished } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { ProcessError, Processed, Transition, TransitionFailure } from "../../Processor.js"
 import type { StoreError } from "../../StoreError.js"
+import * as log from "../telemetry/log.js"
 import { fencedBy } from "../util/fence.js"
 import * as several from "../util/several.js"
 import {
+  annotations,
   type Attempt,
   type Attempts,
-  annotated,
   attemptOf,
   type Decided,
   decided,
@@ -66,7 +68,7 @@ interface Ready {
 /** Begins with an event whose execution was loaded: gives its step where that is ready on the spot, and else what is left to do. */
 const begin = <E>(
   { commit, run, transitions }: Attempts<E>,
-  fork: ReturnType<typeof transitionTimeout.awaitedIn<never>>,
+  runtime: Runtime.Runtime<never>,
   asked: FencedAsked,
   loaded: Exit.Exit<Loaded, StoreError> | undefined
 ): Either.Either<Ready, Processing<E>> => {
@@ -75,10 +77,11 @@ const begin = <E>(
   const known = usual(transitions, loaded.value)
   if (known === undefined) return Either.left(run(asked))
   const definition = known.execution.definitionId
-  const fiber = fork(fencedBy(asked.fence)(annotated(asked)(decided(known.transition, known.execution, asked))))
-  const exit = fiber.unsafePoll()
-  if (exit !== null && Exit.isSuccess(exit)) return Either.right({ definition, decided: exit.value })
-  const attempt = Effect.matchEffect(exit ?? transitionTimeout.join(fiber), {
+  const step = fencedBy(asked.fence)(decided(known.transition, known.execution, asked))
+  const running = transitionTimeout.start(log.annotatedRuntime(runtime, annotations(asked)), step)
+  const exit = transitionTimeout.poll(running)
+  if (exit !== undefined && Exit.isSuccess(exit)) return Either.right({ definition, decided: exit.value })
+  const attempt = Effect.matchEffect(exit ?? transitionTimeout.join(running), {
     onFailure: (error): Attempt<E> => Effect.succeed(Either.left(error)),
     onSuccess: commit
   })
@@ -97,10 +100,10 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
       const loaded = yield* loadForEvents(
         asked.map(({ event, executionId }) => ({ id: executionId, eventId: event.id }))
       )
-      const fork = transitionTimeout.awaitedIn(yield* Effect.runtime<never>())
+      const runtime = yield* Effect.runtime<never>()
       const ready: Array<Ready & { readonly place: number; readonly asked: FencedAsked }> = []
       for (const [place, one] of asked.entries()) {
-        const begun = begin(attempts, fork, one, loaded[place])
+        const begun = begin(attempts, runtime, one, loaded[place])
         if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one })
         else rest(place, begun.left)
       }

@@ -1,9 +1,8 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as FiberRef from "effect/FiberRef"
-import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 
@@ -32,20 +31,24 @@ export const bounded = <A, E, R, E2>(
 ): Effect.Effect<A, E | E2, R> => (Duration.isFinite(timeout) ? inOwnFiber(effect, timeout, onTimeout) : effect)
 
 /**
- * Runs effects each in a fiber whose failure is its caller's: it must not log it itself, which it would do with the application's texts as
- * they are. Fibers that the effect forks log as ever. Each runs at once, as far as it goes without waiting.
+ * An effect in a fiber of its own, whose failure is its caller's: the fiber ends well with it. One that failed would log that itself, with the
+ * application's texts as they are.
  */
-export const awaitedIn = <R>(
-  runtime: Runtime.Runtime<R>
-): (<A, E>(effect: Effect.Effect<A, E, R>) => Fiber.RuntimeFiber<A, E>) => {
-  const level = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.unhandledErrorLogLevel)
-  const fork = Runtime.runFork(Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none()))
-  return (effect) => fork(Effect.withUnhandledErrorLogLevel(effect, level))
+export type Running<A, E> = Fiber.RuntimeFiber<Exit.Exit<A, E>>
+
+/** Runs an effect in a fiber of its own, at once and as far as it goes without waiting. */
+export const start = <A, E, R>(runtime: Runtime.Runtime<R>, effect: Effect.Effect<A, E, R>): Running<A, E> =>
+  Runtime.runFork(runtime)(Effect.exit(effect))
+
+/** How it ended; nothing while it waits. */
+export const poll = <A, E>(running: Running<A, E>): Exit.Exit<A, E> | undefined => {
+  const exit = running.unsafePoll()
+  return exit === null ? undefined : Exit.flatten(exit)
 }
 
-/** Waits for a fiber that is its caller's; where the caller is interrupted, so is the fiber. */
-export const join = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<A, E> =>
-  Effect.onInterrupt(Effect.flatten(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
+/** Waits for its end; where the caller is interrupted, so is the effect. */
+export const join = <A, E>(running: Running<A, E>): Effect.Effect<A, E> =>
+  Effect.onInterrupt(Effect.flatMap(Fiber.await(running), Exit.flatten), () => Fiber.interrupt(running))
 
 const inOwnFiber = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
@@ -55,15 +58,15 @@ const inOwnFiber = <A, E, R, E2>(
   Effect.uninterruptibleMask((restore) =>
     // what the effect runs under is not masked
     Effect.flatMap(restore(Effect.runtime<R>()), (runtime) => {
-      const fiber = awaitedIn(runtime)(effect)
-      const exit = fiber.unsafePoll()
-      if (exit !== null) return exit
+      const running = start(runtime, effect)
+      const exit = poll(running)
+      if (exit !== undefined) return exit
       const late = Effect.failSync(() => onTimeout(timeout))
-      return restore(Effect.timeoutOption(Fiber.await(fiber), timeout)).pipe(
-        Effect.onInterrupt(() => Fiber.interrupt(fiber)),
+      return restore(Effect.timeoutOption(Fiber.await(running), timeout)).pipe(
+        Effect.onInterrupt(() => Fiber.interrupt(running)),
         Effect.flatMap(
           (ended): Effect.Effect<A, E | E2> =>
-            Option.isSome(ended) ? ended.value : Effect.zipRight(Fiber.interruptFork(fiber), late)
+            Option.isSome(ended) ? Exit.flatten(ended.value) : Effect.zipRight(Fiber.interruptFork(running), late)
         )
       )
     })

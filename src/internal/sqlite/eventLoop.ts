@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import { onNextTurn } from "../util/nextTurn.js"
 
 // How long timers, sockets and signals of the process may wait for a busy database, in milliseconds.
-const maxBlocking = 20
+const maxBlocking = 5
 
 /**
  * - `wait`: waits for a turn of the event loop where it has had none for a while, and otherwise not at all.

@@ -45,6 +45,31 @@ describe("json", () => {
       })
     })
 
+    const digits = "1234567890123456789"
+    it.each([
+      `"${digits}"`,
+      `{"${digits}":1,"b":"e999 ${digits}"}`,
+      `["a\\\\",${digits.slice(0, 15)},"\\"${digits}","\\\\\\"${digits}\\\\",0.${digits},-1e-${digits}]`,
+      `{"token":"${digits}e400","at":1790000060.1234567,"n":[1.${digits}E2,${digits}.5,${digits}e1]}`,
+      `[ -1.${digits} ,\n0.${digits}]`
+    ])("reads digits in texts and in fractions as JSON.parse does: %s", (text) => {
+      const expected: unknown = JSON.parse(text)
+      deepStrictEqual(json.parse(text), expected)
+    })
+
+    it.each([
+      `[${digits}]`,
+      `{"a":\n-${digits}}`,
+      `["${digits}", ${digits}]`,
+      `{"\\"":${digits},"b":1}`,
+      `["\\\\",${digits}]`
+    ])("reads an integer behind texts and white space with all its digits: %s", (text) => {
+      const read = JSON.stringify(json.parse(text), (_, value: unknown) =>
+        typeof value === "bigint" ? `${value}n` : value
+      )
+      expect(read).toContain(`${digits}n`)
+    })
+
     it("takes the last of a key that comes twice", () => {
       expect(json.parse('{"a":1152921504606846976,"a":2}')).toEqual({ a: 2 })
     })

@@ -10,8 +10,53 @@ export class Invalid {
   ) {}
 }
 
-// A double holds every integer of up to 15 digits, so a text without a longer run of digits needs no lossless parser.
-const longDigits = /\d{16}/
+/** What `JSON.parse` makes of numbers: whether it would lose digits of an integer, or make an infinity of a number. */
+interface Numbers {
+  readonly long: boolean
+  readonly large: boolean
+}
+
+const none: Numbers = { long: false, large: false }
+
+// Hardly any text has these outside of its strings, where ids have them often; and most have them nowhere.
+const suspicious = /\d{16}|[eE]\+?\d{3}/
+// A double holds every integer of up to 15 digits. What has a fraction or an exponent is a double in any case.
+const longInteger = /(?:^|[[,:\s])-?\d{16,}(?![\d.eE])/
+// Only such texts can have a number beyond all doubles, which reads as an infinity.
+const largeNumber = /[eE]\+?\d{3}|\d{309}/
+
+/** Whether the quotation mark is one within its string, which begins at `start`: an odd number of backslashes is before it. */
+const isEscaped = (text: string, start: number, mark: number): boolean => {
+  let i = mark - 1
+  while (i > start && text[i] === "\\") i--
+  return (mark - i) % 2 === 0
+}
+
+/** Where the JSON string that begins at `start` ends; -1 where it does not. */
+const endOfString = (text: string, start: number): number => {
+  let end = text.indexOf('"', start + 1)
+  while (end !== -1 && isEscaped(text, start, end)) end = text.indexOf('"', end + 1)
+  return end
+}
+
+/** The text with nothing in its strings. */
+const withoutStrings = (text: string): string => {
+  let rest = ""
+  let from = 0
+  for (let start = text.indexOf('"'); start !== -1; start = text.indexOf('"', from)) {
+    rest += text.slice(from, start)
+    const end = endOfString(text, start)
+    if (end === -1) return rest
+    from = end + 1
+  }
+  return rest + text.slice(from)
+}
+
+const numbersOf = (text: string): Numbers => {
+  if (!suspicious.test(text)) return none
+  const rest = withoutStrings(text)
+  return { long: longInteger.test(rest), large: largeNumber.test(rest) }
+}
 
 const parseNumber = (lexeme: string): number | bigint => {
   const number = Number(lexeme)
@@ -21,9 +66,6 @@ const parseNumber = (lexeme: string): number | bigint => {
   if (digits > maxDigits) throw new SyntaxError(`an integer of ${digits} digits, of which Python reads ${maxDigits}`)
   return BigInt(lexeme)
 }
-
-// Only such texts can have a number beyond all doubles, which reads as an infinity.
-const largeNumber = /[eE]\+?\d{3}|\d{309}/
 
 interface Part {
   readonly value: unknown
@@ -55,26 +97,17 @@ const demandFinite = (parsed: unknown, path: string): void => {
  * `JSON.parse`, save that integers which a double cannot hold come as `bigint`. Throws `SyntaxError`. A number that is larger than any double comes as
  * an infinity: for what is not written again.
  */
-export const parseRounded = (text: string): unknown =>
-  longDigits.test(text)
-    ? Lossless.parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
-    : JSON.parse(text)
+export const parseRounded = (text: string): unknown => parseWith(text, numbersOf(text))
+
+const parseWith = (text: string, { long }: Numbers): unknown =>
+  long ? Lossless.parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) : JSON.parse(text)
 
 /** {@link parseRounded}, which throws {@link Invalid} where a number is larger than any double. `path` is where the text is. */
 export const parse = (text: string, path = ""): unknown => {
-  const parsed = parseRounded(text)
-  if (largeNumber.test(text)) demandFinite(parsed, path)
+  const numbers = numbersOf(text)
+  const parsed = parseWith(text, numbers)
+  if (numbers.large) demandFinite(parsed, path)
   return parsed
-}
-
-/** Where the JSON string that begins at `start` ends; -1 where it does not. */
-const endOfString = (text: string, start: number): number => {
-  for (let i = start + 1; i < text.length; i++) {
-    const character = text[i]
-    if (character === '"') return i
-    if (character === "\\") i++
-  }
-  return -1
 }
 
 // Python's json.dumps writes these three; harel itself writes null for them where it can.

@@ -13,6 +13,7 @@ import * as QueueWorker from "holdfast/QueueWorker"
 import type * as Shards from "holdfast/Shards"
 import * as SpawnRelay from "holdfast/SpawnRelay"
 import * as TimerSweeper from "holdfast/TimerSweeper"
+import * as outboxRelay from "../../src/internal/runtime/outboxRelay.js"
 import { counted, isolated } from "../support/metrics.js"
 import { type Process, start } from "../support/processes.js"
 import * as Support from "../support/workers.js"
@@ -254,6 +255,35 @@ Support.onEach("A worker that has lost its lease", (makeStore) => {
       yield* TestClock.adjust("5 seconds")
       // the failure came under the number that is no more
       assert.deepStrictEqual(log, ["attempt 1", "attempt 1"])
+      assert.deepStrictEqual(yield* Support.pendingIds(store), [])
+    })
+  )
+
+  it.scoped("does the events of a group again too, where they fail under another number than they began", () =>
+    Effect.gen(function* () {
+      const store = yield* makeStore
+      const there = yield* world(store)
+      const { a, b, late, log } = there
+      const together: outboxRelay.DeliverTogether = (entries, { rest }) =>
+        Effect.gen(function* () {
+          yield* note(log, `${entries.length} events, fence ${entries[0]?.fence?.fence}`)
+          const isFirst = log.length === 1
+          if (isFirst) yield* Deferred.await(late)
+          for (const place of entries.keys()) rest(place, isFirst ? Effect.fail("reset") : Effect.succeed(delivered))
+        })
+      yield* provided(store, outboxRelay.make({ shards: a.shards, deliver: () => Effect.succeed(delivered) }, together))
+      yield* store.enqueue(["x", "y"].map((targetId) => ({ targetId, event: Support.event("e1") })))
+      yield* TestClock.adjust(0)
+      yield* takeOver(there)
+      yield* b.stop
+      yield* a.reconnect
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual([a.owned(), log], [[0], ["2 events, fence 1"]])
+      yield* Deferred.succeed(late, undefined)
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual((yield* store.pendingOutbox()).failures, [])
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(new Set(log.map((line) => line.replace(/.*, /, ""))), new Set(["fence 1", "fence 3"]))
       assert.deepStrictEqual(yield* Support.pendingIds(store), [])
     })
   )

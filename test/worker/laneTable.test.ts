@@ -14,7 +14,7 @@ describe("A lane", () => {
       const runner = yield* runner_.make<number>({
         table,
         concurrency: 1,
-        fenced: (_, effect) => effect,
+        fenceOf: () => undefined,
         run: ({ item }) =>
           Effect.zipRight(
             Deferred.await(gate),

@@ -20,11 +20,17 @@ export const current: FiberRef.FiberRef<Fence | undefined> = GlobalValue.globalV
   FiberRef.unsafeMake<Fence | undefined>(undefined)
 )
 
-/** Runs an effect under a lease, where there is one. */
-export const fencedBy =
-  (token: FencingToken | undefined) =>
+/** Runs an effect under a fence, where there is one. */
+export const under =
+  (fence: Fence | undefined) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    token === undefined ? effect : Effect.locally(effect, current, { _tag: "Lease", token })
+    fence === undefined ? effect : Effect.locally(effect, current, fence)
+
+/** Runs an effect under a lease, where there is one. */
+export const fencedBy = (
+  token: FencingToken | undefined
+): (<A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) =>
+  under(token === undefined ? undefined : { _tag: "Lease", token })
 
 interface Call {
   readonly operation: string

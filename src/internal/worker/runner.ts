@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
 import * as telemetryContext from "../telemetry/context.js"
+import * as fence from "../util/fence.js"
 import type { FailureState, Lane, Work } from "./lane.js"
 import * as lane_ from "./lane.js"
 import type { LaneTable } from "./laneTable.js"
@@ -14,8 +15,8 @@ export interface Options<A> {
   readonly table: LaneTable<A>
   /** How many lanes run side by side. */
   readonly concurrency: number
-  /** Runs all that is done for a row, from its delivery to what becomes of it, under what the lane is fenced by now. */
-  readonly fenced: (work: Work<A>, effect: Effect.Effect<void>) => Effect.Effect<void>
+  /** What the lane is fenced by now: all that is done for a row is, from its delivery to what becomes of it. */
+  readonly fenceOf: (work: Work<A>) => fence.Fence | undefined
   readonly run: (work: Work<A>, attempt: number) => Effect.Effect<unknown, unknown>
   /** The same for heads of several lanes at once, where that can be. */
   readonly runTogether?: RunTogether<A> | undefined
@@ -30,10 +31,11 @@ export interface Options<A> {
   readonly ended: (readableAt: number) => void
 }
 
-/** The head of a lane, and how often it was tried. */
+/** The head of a lane, how often it was tried, and what its lane was fenced by when it began. */
 export interface Head<A> {
   readonly work: Work<A>
   readonly attempt: number
+  readonly fence: fence.Fence | undefined
 }
 
 /** Who is told what becomes of each of several heads, by its place among them. */
@@ -113,12 +115,12 @@ const runLane = <A>(
   lane: Lane<A>,
   first: Effect.Effect<void> = Effect.void
 ): Effect.Effect<void> => {
-  const { fenced, table } = running.options
+  const { fenceOf, table } = running.options
   const rows = Effect.suspend(() => {
     let work = laneTable.head(table, lane)
     return Effect.whileLoop({
       while: () => work !== undefined,
-      body: () => (work === undefined ? Effect.void : fenced(work, runHead(running.options, lane, work))),
+      body: () => (work === undefined ? Effect.void : fence.under(fenceOf(work))(runHead(running.options, lane, work))),
       step: () => {
         work = laneTable.head(table, lane)
       }
@@ -216,7 +218,7 @@ const takeHeads = <A>(running: Running<A>, group: Set<Lane<A>>): ReadonlyArray<B
     }
     const before = lane_.failureOf(lane, work)
     lane_.begin(lane, clock.unsafeCurrentTimeMillis())
-    heads.push({ lane, work, attempt: attemptAfter(before), before })
+    heads.push({ lane, work, attempt: attemptAfter(before), fence: options.fenceOf(work), before })
   }
   return heads
 }
@@ -236,7 +238,8 @@ const runRound = <A>(
       if (head === undefined || !left.delete(place)) return
       const { before, lane, work } = head
       group.delete(lane)
-      const first = options.fenced(work, finishHead(options, lane, work, before, run))
+      // The lease may have been lost and taken again meanwhile: what the head comes to is still of the one under which it began.
+      const first = fence.under(head.fence)(finishHead(options, lane, work, before, run))
       running.fork(runLane(running, lane, first), { immediate: true })
     }
     const done = (place: number): void => {

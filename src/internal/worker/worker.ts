@@ -207,7 +207,7 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
   return {
     table,
     concurrency,
-    fenced: ({ lane }, effect) => fenced(options.settings.shards, lane, effect),
+    fenceOf: ({ lane }) => fenceOf(options.settings.shards, lane),
     run: ({ item }, attempt) =>
       Effect.zipRight(
         yielding(1),
@@ -219,13 +219,10 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
   }
 }
 
-/** Runs an effect under what the lane is fenced by now, where lanes are shared. */
-const fenced = (shards: Settings["shards"], lane: string | null, effect: Effect.Effect<void>): Effect.Effect<void> => {
-  if (shards === undefined) return effect
-  return Effect.suspend(() => Effect.locally(effect, fence.current, fenceOf(shards, lane)))
-}
-
-const fenceOf = ({ owns, token }: NonNullable<Settings["shards"]>, lane: string | null): fence.Fence => {
+/** What the lane is fenced by now, where lanes are shared. */
+const fenceOf = (shards: Settings["shards"], lane: string | null): fence.Fence | undefined => {
+  if (shards === undefined) return undefined
+  const { owns, token } = shards
   if (token === undefined) return { _tag: "Asked", isHeld: () => owns(lane) }
   return Option.match(token(lane), {
     // It was lost since the lane was taken.
@@ -250,10 +247,6 @@ const deliver = <A>(
     delivered === "Delivered" ? storeMonitor.waitOutFenced(monitor, options.remove(item)) : Effect.void
   )
 
-/** What a head of a lane is done under, with others: none where it is to be done by itself, as its lane seems lost. */
-const leaseOf = (shards: Settings["shards"], lane: string | null): Option.Option<FencingToken | undefined> =>
-  shards?.token === undefined ? Option.some(undefined) : shards.token(lane)
-
 /**
  * Does work together. Where there is a tracer, each piece of it is to have spans of its own, and where who shares the lanes is asked before each
  * write, each is to be done at its own time: then it is done by itself.
@@ -272,14 +265,14 @@ const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | 
         { attempt, work: { item } }: runner_.Head<A>,
         run: Effect.Effect<Delivered, unknown>
       ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, described(item)))
-      const leased: Array<runner_.Head<A> & { readonly place: number; readonly fence: FencingToken | undefined }> = []
+      const leased: Array<runner_.Head<A> & { readonly place: number; readonly token: FencingToken | undefined }> = []
       for (const [place, head] of heads.entries()) {
-        const fence = leaseOf(shards, head.work.lane)
-        if (Option.isSome(fence)) leased.push({ ...head, place, fence: fence.value })
-        else left(place, head, options.run(head.work.item, head.attempt))
+        // One whose lane seems lost is done by itself.
+        if (head.fence?._tag === "Asked") left(place, head, options.run(head.work.item, head.attempt))
+        else leased.push({ ...head, place, token: head.fence?.token })
       }
       return runTogether(
-        leased.map(({ attempt, fence, work }) => ({ item: work.item, attempt, fence })),
+        leased.map(({ attempt, token, work }) => ({ item: work.item, attempt, fence: token })),
         {
           acknowledged: (i) => {
             const head = leased[i]

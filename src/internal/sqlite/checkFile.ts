@@ -39,6 +39,22 @@ const ask = <A>(
 export const isFilename = (name: string): boolean =>
   name !== "" && name.trim() === name && !name.includes("\0") && name.isWellFormed() && !name.startsWith("file:")
 
+const isDatabase = (filename: string, denied: string) =>
+  Effect.gen(function* () {
+    const file = yield* ask(filename, denied, () => fs.stat(filename))
+    if (file?.isDirectory()) return yield* refused("open", filename, "is a directory, not a database file")
+    if (file?.isFile() === false) return yield* refused("open", filename, "is not a file")
+    return file !== undefined
+  })
+
+/** Says what is wrong with a file that is only to be read. */
+export const checkReadable = (filename: string): Effect.Effect<void, StoreRejected> =>
+  Effect.gen(function* () {
+    const denied = "may not be read by this process"
+    if (!(yield* isDatabase(filename, denied))) return yield* refused("open", filename, "there is no such file")
+    yield* ask(filename, denied, () => fs.access(filename, constants.R_OK))
+  })
+
 /**
  * Says what is wrong with a database file where SQLite would say no more than that it cannot open it, and refuses what it would open
  * under another name than was given, or for reading alone.
@@ -47,9 +63,7 @@ export const check = (filename: string): Effect.Effect<void, StoreRejected> =>
   Effect.gen(function* () {
     if (filename === memory) return
     const denied = "may not be read and written by this process"
-    const file = yield* ask(filename, denied, () => fs.stat(filename))
-    if (file?.isDirectory()) return yield* refused("open", filename, "is a directory, not a database file")
-    if (file?.isFile() === false) return yield* refused("open", filename, "is not a file")
+    yield* isDatabase(filename, denied)
     // Asking is all that may be done: to open a file and close it would drop the locks of this process's other connections to it.
     yield* ask(filename, denied, () => fs.access(filename, constants.R_OK | constants.W_OK))
     const directory = path.dirname(filename)

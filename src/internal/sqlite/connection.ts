@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
 import type { Statement, StatementResult } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
-import type { Database, Library, Prepared, Rows } from "../sqliteDriver/database.js"
+import type { Access, Database, Library, Prepared, Rows } from "../sqliteDriver/database.js"
 import { closed, type Ended, endedBy, leftOpen, type Problem, problemOf, toStoreError } from "./error.js"
 import type { OpenFiles } from "./openFiles.js"
 
@@ -156,11 +156,12 @@ const call = { operation: "open" }
 /** Opens a file, and reads nothing of it yet. */
 export const open = (
   library: Library,
-  filename: string
+  filename: string,
+  access?: Access
 ): Effect.Effect<Connection, StoreUnavailable | StoreRejected, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => new Connection(library.open(filename), library.codeOf),
+      try: () => new Connection(library.open(filename, access), library.codeOf),
       catch: (cause) => toStoreError(call, problemOf({ cause }, library.codeOf(cause)))
     }),
     (connection) => Effect.sync(() => connection.close())

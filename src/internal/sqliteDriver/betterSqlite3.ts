@@ -23,8 +23,8 @@ export const load = async (): Promise<Library> => {
   return {
     name: "better-sqlite3",
     codeOf,
-    open: (filename) => {
-      const handle = new Sqlite(filename, { timeout: 0 })
+    open: (filename, access) => {
+      const handle = new Sqlite(filename, { timeout: 0, readonly: access === "read-only" })
       handle.defaultSafeIntegers(true)
       return {
         prepare: (sql) => {

@@ -20,8 +20,9 @@ interface Handle {
 }
 
 interface Options {
-  readonly create: true
-  readonly readwrite: true
+  readonly create?: true
+  readonly readwrite?: true
+  readonly readonly?: true
   readonly safeIntegers: true
 }
 
@@ -41,8 +42,13 @@ export const load = async (): Promise<Library> => {
   return {
     name: "bun:sqlite",
     codeOf,
-    open: (filename) => {
-      const handle = new Database(filename, { create: true, readwrite: true, safeIntegers: true })
+    open: (filename, access) => {
+      const handle = new Database(
+        filename,
+        access === "read-only"
+          ? { readonly: true, safeIntegers: true }
+          : { create: true, readwrite: true, safeIntegers: true }
+      )
       return {
         prepare: (sql) => {
           const statement = handle.prepare(sql)

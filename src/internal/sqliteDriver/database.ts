@@ -23,6 +23,9 @@ export interface Database {
   readonly close: () => void
 }
 
+/** Whether a connection may write. One that may not opens no file that is not there. */
+export type Access = "read-write" | "read-only"
+
 /**
  * A library that brings SQLite into this process.
  *
@@ -31,7 +34,7 @@ export interface Database {
  */
 export interface Library {
   readonly name: string
-  readonly open: (filename: string) => Database
+  readonly open: (filename: string, access?: Access) => Database
   readonly codeOf: (cause: unknown) => string
 }
 

@@ -24,7 +24,7 @@ interface Handle {
 }
 
 interface Module {
-  readonly DatabaseSync: new (filename: string) => Handle
+  readonly DatabaseSync: new (filename: string, options?: { readonly readOnly: boolean }) => Handle
 }
 
 const isModule = (u: unknown): u is Module =>
@@ -96,8 +96,8 @@ export const load = async (): Promise<Library> => {
   return {
     name: "node:sqlite",
     codeOf,
-    open: (filename): Database => {
-      const handle = new DatabaseSync(filename)
+    open: (filename, access): Database => {
+      const handle = new DatabaseSync(filename, { readOnly: access === "read-only" })
       return { prepare: (sql) => prepare(handle, sql), close: () => handle.close() }
     }
   }

@@ -52,6 +52,8 @@ const drivers = {
     "sqlDatabase"
   ]
 }
+// The program `holdfast`, which puts stores and commands together.
+const program = { modules: [], rooms: ["cli", "cliCommands"] }
 const join = (...layers) => ({
   modules: layers.flatMap(({ modules }) => modules),
   rooms: layers.flatMap(({ rooms }) => rooms)
@@ -76,8 +78,15 @@ export default {
       name: "workers",
       comment: "A worker knows of models and the store, and of no driver.",
       severity: "error",
-      from: { path: "^src/", pathNot: [files(join(models, store, drivers)), "^src/(index\\.ts$|testing/)"] },
+      from: { path: "^src/", pathNot: [files(join(models, store, drivers, program)), "^src/(index\\.ts$|testing/)"] },
       to: { path: files(drivers) }
+    },
+    {
+      name: "program",
+      comment: "Nothing is built on the program: the packages that it needs are not those of the library.",
+      severity: "error",
+      from: { path: "^src/", pathNot: files(program) },
+      to: { path: files(program) }
     },
     {
       name: "rooms",

@@ -10,8 +10,10 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const run = promisify(execFile)
 
 const optional = [
+  "@effect/cli",
   "@effect/experimental",
   "@effect/platform",
+  "@effect/platform-node",
   "@effect/sql",
   "@effect/sql-libsql",
   "@effect/vitest",
@@ -96,6 +98,17 @@ describe("the package", () => {
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
     expect(Object.keys(peerDependencies).filter((name) => name !== "effect")).toEqual(optional)
     expect(Object.keys(peerDependenciesMeta)).toEqual(optional)
+  })
+
+  it("has a command, which says what to install where that is missing", async () => {
+    await expect(
+      run(join(project, "node_modules", ".bin", "holdfast"), ["stats"], { cwd: project })
+    ).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr:
+        "holdfast: the command needs packages that are not installed: run npm install @effect/cli @effect/platform @effect/platform-node\n"
+    })
   })
 
   it("commits with nothing but effect beside it", async () => {

@@ -43,12 +43,16 @@ const makeEncoded = (database: databases.Database, traceMax: number): Encoded =>
 
 const decode = decoder(Schema.Struct(sqlFields satisfies Fields<Options>), refused("open", "SqlDriver"))
 
-/** @internal */
-export const make = (driver: SqlDriver, options: Options = {}): Effect.Effect<ExecutionStore, StoreError> =>
+/** The backend on a driver, and its options as they were read. */
+export const open = (driver: SqlDriver, options: Options = {}) =>
   Effect.gen(function* () {
     const decoded = yield* decode(options)
     const { createSchema = true, prefix = "harel_", resolveTimeout = Duration.seconds(30), traceMax = 200 } = decoded
     const database = databases.make(driver, makeSql(prefix), resolveTimeout)
     yield* openSchema(database, prefix, createSchema)
-    return makeStore(makeEncoded(database, traceMax), decoded)
+    return { encoded: makeEncoded(database, traceMax), options: decoded }
   })
+
+/** @internal */
+export const make = (driver: SqlDriver, options?: Options): Effect.Effect<ExecutionStore, StoreError> =>
+  Effect.map(open(driver, options), ({ encoded, options }) => makeStore(encoded, options))

@@ -1,0 +1,155 @@
+import * as Options from "@effect/cli/Options"
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { ListQuery } from "../../ExecutionStore.js"
+import { Status } from "../../Execution.js"
+import { type CliError, type Failure, usage } from "./failure.js"
+import { didYouMean, nearest } from "./nearest.js"
+import { type Access, type OpenStore, open } from "./openStore.js"
+import { forms, parse } from "./storeName.js"
+
+/** The options that are given or not, by name. */
+const flags = {
+  all: "print all, however many there are",
+  create: "make the database where there is none",
+  "dry-run": "say what would be changed, and change nothing",
+  due: "only those whose time has come",
+  failed: "failed executions too",
+  json: "print JSON, one value a line: stdout then has data alone",
+  once: "show it once, and end",
+  roots: "only executions without a parent",
+  "with-children": "cancel the children too, rather than terminate them",
+  yes: "do not ask"
+}
+
+/** The options that take a value, by name. */
+const values = {
+  at: "the state in which it goes on, by default the one in which it failed",
+  cursor: "where the page begins: what the page before ended with",
+  data: "the event's data, as a JSON object",
+  definition: "only executions of this definition",
+  delay: "after which time it is due, as in '10 minutes'",
+  "event-id": "the event's id, by which it is consumed once; by default a new one",
+  execution: "only those of this execution",
+  finished: "remove trees that finished so long ago, as in '30 days'",
+  interval: "how often it is shown anew, as in '2 seconds'",
+  kind: "only those of this kind: outbox, spawn or timer",
+  limit: "how many at most, 1 to 1000",
+  parent: "only the children of this execution",
+  prefix: "what the names of the tables begin with; by default HOLDFAST_PREFIX, or harel_, or nothing on rqlite",
+  processed: "forget consumed events that are so old, as in '7 days'",
+  reason: "why, which is kept in the trace",
+  status: `only those in this status; may be given more than once: ${Status.literals.join(", ")}`,
+  store: `the store: ${forms}; by default HOLDFAST_STORE`
+}
+
+/** What @effect/cli brings along. */
+const builtIn = { flags: ["help", "version", "wizard"], values: ["completions", "log-level"] }
+
+export const flagNames: ReadonlyArray<string> = [...Object.keys(flags), ...builtIn.flags]
+export const valueNames: ReadonlyArray<string> = [...Object.keys(values), ...builtIn.values]
+
+export const flag = (name: keyof typeof flags): Options.Options<boolean> =>
+  Options.withDescription(Options.boolean(name), flags[name])
+
+export const value = (
+  name: keyof typeof values,
+  description: string = values[name]
+): Options.Options<Option.Option<string>> =>
+  Options.text(name).pipe(Options.withPseudoName(name), Options.withDescription(description), Options.optional)
+
+/** What every command takes. */
+export const common = { store: value("store"), prefix: value("prefix"), json: flag("json") }
+
+interface Common {
+  readonly store: Option.Option<string>
+  readonly prefix: Option.Option<string>
+}
+
+const orVariable = (given: Option.Option<string>, name: string): Effect.Effect<Option.Option<string>> =>
+  Option.isSome(given) ? Effect.succeed(given) : Effect.option(Config.string(name))
+
+/** Runs a command on the store that its options name. */
+export const withStore = <A, E, R>(
+  options: Common,
+  access: Access,
+  use: (opened: OpenStore) => Effect.Effect<A, E, R>
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const store = yield* orVariable(options.store, "HOLDFAST_STORE")
+      if (Option.isNone(store))
+        return yield* usage(`no store is named: give --store, or set HOLDFAST_STORE, to ${forms}`)
+      const name = yield* Effect.mapError(parse(store.value), (problem) => usage(`--store: ${problem}`))
+      const prefix = yield* orVariable(options.prefix, "HOLDFAST_PREFIX")
+      return yield* Effect.flatMap(open(name, prefix, access), use)
+    })
+  )
+
+/** A whole number within bounds. */
+export const whole = (name: string, text: string, least: number, most: number): Effect.Effect<number, CliError> =>
+  /^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most
+    ? Effect.succeed(Number(text))
+    : Effect.fail(usage(`${name} ${JSON.stringify(text)}: expected a whole number of ${least} to ${most}`))
+
+const defaultLimit = 100
+
+export const limitOf = (limit: Option.Option<string>): Effect.Effect<number, CliError> =>
+  Option.match(limit, { onNone: () => Effect.succeed(defaultLimit), onSome: (text) => whole("--limit", text, 1, 1000) })
+
+export const durationOf = (name: string, text: string): Effect.Effect<Duration.Duration, CliError> =>
+  Option.match(Option.filter(Duration.decodeUnknown(text), Duration.isFinite), {
+    onNone: () => Effect.fail(usage(`${name} ${JSON.stringify(text)}: expected a time as in "10 minutes"`)),
+    onSome: Effect.succeed
+  })
+
+/** A word of a few, in upper case or lower. */
+export const wordOf = <A extends string>(
+  name: string,
+  text: string,
+  words: ReadonlyArray<A>
+): Effect.Effect<A, CliError> => {
+  const found = words.find((word) => word.toLowerCase() === text.toLowerCase())
+  if (found !== undefined) return Effect.succeed(found)
+  const near = nearest(text, words) === undefined ? `: expected ${words.join(", ")}` : didYouMean(text, words)
+  return Effect.fail(usage(`${name} knows no ${JSON.stringify(text)}${near}`))
+}
+
+/** The filters of a listing. */
+export const filters = {
+  definition: value("definition"),
+  status: Options.text("status").pipe(
+    Options.withPseudoName("status"),
+    Options.withDescription(values.status),
+    Options.repeated
+  ),
+  roots: flag("roots"),
+  parent: value("parent")
+}
+
+export interface Filters {
+  readonly definition: Option.Option<string>
+  readonly status: ReadonlyArray<string>
+  readonly roots: boolean
+  readonly parent: Option.Option<string>
+}
+
+export const hasFilters = ({ definition, parent, roots, status }: Filters): boolean =>
+  Option.isSome(definition) || Option.isSome(parent) || roots || status.length > 0
+
+/** The query that filters make. */
+export const queryOf = ({ definition, parent, roots, status }: Filters): Effect.Effect<ListQuery, Failure> =>
+  Effect.map(
+    Effect.forEach(
+      status.flatMap((text) => text.split(",")),
+      (text) => wordOf("--status", text.trim(), Status.literals)
+    ),
+    (statuses) => ({
+      definitionId: Option.getOrUndefined(definition),
+      parentId: Option.getOrUndefined(parent),
+      rootsOnly: roots,
+      status: statuses.length === 0 ? undefined : statuses
+    })
+  )

@@ -1,0 +1,94 @@
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Encoded, Position } from "../../EncodedStore.js"
+import { missing } from "../cli/failure.js"
+import * as format from "../cli/format.js"
+import { didYouMean } from "../cli/nearest.js"
+import { common, whole, withStore } from "../cli/options.js"
+import * as table from "../cli/table.js"
+
+/** A published version, as a listing shows it: without its source. */
+interface Published {
+  readonly definitionId: string
+  readonly version: number
+  readonly digest: string
+  readonly publishedAt: number | null
+}
+
+const publishedAll = (encoded: Encoded) =>
+  Effect.gen(function* () {
+    const found: Array<Published> = []
+    let after: Position | undefined
+    do {
+      const { next, rows } = yield* encoded.verify("definitions", after, 100)
+      for (const { columns } of rows) {
+        const { definition_id, digest, published_at, version } = columns
+        found.push({
+          definitionId: String(definition_id),
+          version: Number(version),
+          digest: String(digest),
+          publishedAt: typeof published_at === "number" ? published_at : null
+        })
+      }
+      after = next
+    } while (after !== undefined)
+    return found.toSorted((a, b) =>
+      a.definitionId === b.definitionId ? a.version - b.version : a.definitionId < b.definitionId ? -1 : 1
+    )
+  })
+
+const columns: ReadonlyArray<table.Column<Published>> = [
+  { name: "definition", show: ({ definitionId }) => definitionId },
+  { name: "version", show: ({ version }) => String(version) },
+  { name: "published", show: ({ publishedAt }) => format.time(publishedAt) },
+  { name: "digest", show: ({ digest }) => digest }
+]
+
+const list = Command.make("list", common, (options) =>
+  withStore(options, "read", ({ encoded }) =>
+    Effect.flatMap(publishedAll(encoded), (rows) => table.print(options.json, columns, rows))
+  )
+).pipe(Command.withDescription("Lists the published versions of definitions."))
+
+const id = Args.text({ name: "definition" }).pipe(Args.withDescription("the id of the definition"))
+
+const version = Args.optional(
+  Args.text({ name: "version" }).pipe(Args.withDescription("which version, by default the highest"))
+)
+
+const show = Command.make("show", { ...common, id, version }, (options) =>
+  withStore(options, "read", ({ encoded, store }) =>
+    Effect.gen(function* () {
+      const version = yield* Effect.transposeMapOption(options.version, (text) =>
+        whole("the version", text, 0, Number.MAX_SAFE_INTEGER)
+      )
+      const found = yield* store.loadDefinition(options.id, Option.getOrUndefined(version))
+      if (Option.isNone(found)) {
+        const known = yield* publishedAll(encoded)
+        const versions = known.filter(({ definitionId }) => definitionId === options.id).map(({ version }) => version)
+        if (versions.length > 0) {
+          return yield* missing(
+            `there is no such version of ${JSON.stringify(options.id)}: there are ${versions.join(", ")}`
+          )
+        }
+        const ids = known.map(({ definitionId }) => definitionId)
+        return yield* missing(`no definition ${JSON.stringify(options.id)} was published${didYouMean(options.id, ids)}`)
+      }
+      const { definitionId, digest, publishedAt, source, version: shown } = found.value
+      yield* table.printOne(options.json, found.value, [
+        { name: "definition", value: definitionId, color: "bold" },
+        { name: "version", value: String(shown) },
+        { name: "published", value: format.time(publishedAt) },
+        { name: "digest", value: digest },
+        { name: "source", value: source }
+      ])
+    })
+  )
+).pipe(Command.withDescription("Shows a published version of a definition, with its source."))
+
+export const definition = Command.make("definition").pipe(
+  Command.withDescription("The definitions that were published into the store."),
+  Command.withSubcommands([list, show])
+)

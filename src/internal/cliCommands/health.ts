@@ -1,0 +1,97 @@
+import * as Command from "@effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Stats } from "../../ExecutionStore.js"
+import { unsound } from "../cli/failure.js"
+import * as format from "../cli/format.js"
+import { toText } from "../cli/json.js"
+import { common, withStore } from "../cli/options.js"
+import { Screen } from "../cli/screen.js"
+import * as table from "../cli/table.js"
+import { orphans } from "./orphans.js"
+
+/** What waits, of one kind. */
+interface Waiting {
+  readonly name: string
+  readonly count: number
+  readonly failing: number
+  readonly oldest: Option.Option<number>
+  readonly note: string
+}
+
+const waiting = ({ deadLetters, delayed, outbox, spawns, timers }: Stats): ReadonlyArray<Waiting> => [
+  { name: "outbox", ...outbox, note: "" },
+  { name: "spawns", ...spawns, note: "" },
+  { name: "timers", ...timers, note: `${timers.due} due` },
+  { name: "delayed", ...delayed, failing: 0, note: delayed.corrupt === 0 ? "" : `${delayed.corrupt} without a time` },
+  { name: "dead letters", ...deadLetters, failing: 0, note: "" }
+]
+
+const columns: ReadonlyArray<table.Column<Waiting>> = [
+  { name: "work", show: ({ name }) => name },
+  {
+    name: "count",
+    show: ({ count }) => String(count),
+    color: ({ count, name }) => (name === "dead letters" && count > 0 ? "red" : undefined)
+  },
+  {
+    name: "failing",
+    show: ({ failing }) => String(failing),
+    color: ({ failing }) => (failing > 0 ? "yellow" : undefined)
+  },
+  { name: "oldest", show: ({ oldest }) => format.optionalTime(oldest) },
+  { name: "note", show: ({ note }) => note }
+]
+
+/** Prints how much work there is. */
+export const printStats = (json: boolean, stats: Stats) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    yield* json ? Effect.flatMap(toText(stats), screen.out) : table.print(false, columns, waiting(stats))
+  })
+
+export const stats = Command.make("stats", common, (options) =>
+  withStore(options, "read", ({ store }) => Effect.flatMap(store.stats, (found) => printStats(options.json, found)))
+).pipe(Command.withDescription("Shows how much work the store holds."))
+
+/** Something in the store that is not in order. */
+interface Finding {
+  readonly table: string
+  readonly key: string
+  readonly problem: string
+}
+
+const findingColumns: ReadonlyArray<table.Column<Finding>> = [
+  { name: "table", show: ({ table }) => table },
+  { name: "key", show: ({ key }) => key },
+  { name: "problem", show: ({ problem }) => problem, color: () => "red" }
+]
+
+export const verify = Command.make("verify", common, (options) =>
+  withStore(options, "read", (opened) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      let cursor: string | undefined
+      let rows = 0
+      let findings = 0
+      const print = (found: ReadonlyArray<Finding>) => {
+        const header = findings === 0
+        findings += found.length
+        return found.length === 0 ? Effect.void : table.print(options.json, findingColumns, found, header)
+      }
+      do {
+        const page = yield* opened.store.verify({ limit: 1000, cursor })
+        rows += page.rows
+        yield* screen.progress(`${format.many(rows, "row")} read`)
+        yield* print(page.corrupt.map(({ key, problem, table }) => ({ table, key, problem })))
+        cursor = Option.getOrUndefined(page.nextCursor)
+      } while (cursor !== undefined)
+      yield* orphans(opened, print)
+      yield* screen.note(
+        `${format.many(rows, "row")} read in ${opened.name}: ${findings === 0 ? "all in order" : format.many(findings, "problem")}`
+      )
+      if (findings > 0)
+        return yield* unsound(`the store in ${opened.name} is not in order: ${format.many(findings, "problem")}`)
+    })
+  )
+).pipe(Command.withDescription("Reads every row, and names those that do not decode or belong to nothing."))

@@ -1,0 +1,41 @@
+import type { Teardown } from "@effect/platform/Runtime"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+import { make } from "../cli/processScreen.js"
+import { Screen } from "../cli/screen.js"
+import { describe } from "../util/causeText.js"
+import { run } from "./main.js"
+
+const interrupted = 130
+
+/** The code is what the program gives, and what shells expect of one that was interrupted. */
+const teardown: Teardown = (exit, onExit) =>
+  onExit(
+    Exit.match(exit, {
+      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? interrupted : 1),
+      onSuccess: (code) => (typeof code === "number" ? code : 0)
+    })
+  )
+
+/** Runs the command line of this process. */
+export const start = (): void => {
+  const screen = make()
+  const main = run(process.argv.slice(2)).pipe(
+    Effect.catchAllDefect((defect) =>
+      Effect.as(screen.note(`holdfast: this should not happen: ${describe(Cause.die(defect))}`), 1)
+    ),
+    Effect.provideService(Screen, screen),
+    Effect.provide(NodeContext.layer),
+    Effect.provide(
+      Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ message }) => void process.stderr.write(`holdfast: ${String(message)}\n`))
+      )
+    )
+  )
+  NodeRuntime.runMain(main, { disableErrorReporting: true, disablePrettyLogger: true, teardown })
+}

@@ -98,6 +98,63 @@ export const Spawn = Schema.Struct({
 }).annotations({ identifier: "Spawn" })
 
 /**
+ * Ask for an activity, or take it back. Operations of one commit apply in order.
+ *
+ * - `Run`: an activity of this `name` is run with this payload, outside of any step, and its outcome comes back as an event. `key` tells
+ *   it from
+ *   the execution's others: while there is one of this key that has not ended, asking for it again changes nothing. `limitKey` is what
+ *   limits of the activity go by.
+ * - `Cancel`: the activity of this key is not run any more, and no event comes of it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ActivityOp = typeof ActivityOp.Type
+
+/**
+ * The schema of an operation on activities.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ActivityOp = Schema.Union(
+  Schema.TaggedStruct("Run", {
+    key: Schema.String,
+    name: Schema.String,
+    payload: JsonObject,
+    limitKey: Schema.optional(Schema.String)
+  }),
+  Schema.TaggedStruct("Cancel", { key: Schema.String })
+).annotations({ identifier: "ActivityOp" })
+
+/**
+ * Asks for an activity.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const runActivity = (options: {
+  readonly key: string
+  readonly name: string
+  readonly payload?: JsonObject | undefined
+  readonly limitKey?: string | undefined
+}): ActivityOp => ({
+  _tag: "Run",
+  key: options.key,
+  name: options.name,
+  payload: options.payload ?? {},
+  limitKey: options.limitKey
+})
+
+/**
+ * Takes back an activity.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const cancelActivity = (key: string): ActivityOp => ({ _tag: "Cancel", key })
+
+/**
  * What a step did, for people who look into an execution. The store keeps the last `traceMax` steps of each execution.
  *
  * - `eventKind`, `eventData`: the event that the step consumed.
@@ -241,6 +298,42 @@ export const SpawnEntry = Schema.Struct({
 }).annotations({ identifier: "SpawnEntry" })
 
 /**
+ * A stored activity that has not ended. `seq` numbers the activities and is never used twice.
+ *
+ * - `version`: the execution's, at which it was asked for.
+ * - `askedAt`: when, in seconds since the epoch; `traceparent`: the span in which it was, as of {@link OutboxEntry}.
+ * - `readyAt`: before when it does not run, in seconds since the epoch.
+ * - `attempts`: how often it has failed; `error`: why it did the last time, null where it did not.
+ * - `owner`: who runs it, null where nobody does.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ActivityEntry extends Schema.Schema.Type<typeof ActivityEntry> {}
+
+/**
+ * The schema of a stored activity.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ActivityEntry = Schema.Struct({
+  seq: Schema.Int,
+  executionId: Schema.String,
+  key: Schema.String,
+  name: Schema.String,
+  limitKey: Schema.String,
+  payload: JsonObject,
+  version: Schema.Int,
+  traceparent: Schema.NullOr(Schema.String),
+  askedAt: Schema.Finite,
+  readyAt: Schema.Finite,
+  attempts: Schema.Int,
+  error: Schema.NullOr(Schema.String),
+  owner: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "ActivityEntry" })
+
+/**
  * A piece of work: an outbox entry, a spawn or a timer. A commit with `ack` removes it in the same transaction, so that no crash can come
  * between the effect of the work and its acknowledgement. A timer is removed only where its `fireAt` is still this one.
  *
@@ -260,6 +353,24 @@ export const WorkItem = Schema.Union(
   Schema.TaggedStruct("Spawn", { seq: Schema.Int }),
   Schema.TaggedStruct("Timer", Timer.fields)
 ).annotations({ identifier: "WorkItem" })
+
+/**
+ * A row of work of whatever kind. An activity is none that a commit finishes: its end is an event, which one does.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Work = typeof Work.Type
+
+/**
+ * The schema of a row of work of any kind.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Work = Schema.Union(...WorkItem.members, Schema.TaggedStruct("Activity", { seq: Schema.Int })).annotations(
+  { identifier: "Work" }
+)
 
 /**
  * What caused a commit. It is not stored: listeners of this process are told (see `ExecutionStore.listen`).
@@ -319,6 +430,7 @@ export const originOfCommand = ({ activePath, status }: Execution, command: stri
  * - `processed`: the id of the event that the step consumed, for the dedupe ledger. An id that is there already is no error.
  * - `timers`: timers to arm and to cancel.
  * - `spawns`: children to create.
+ * - `activities`: activities to run, and to take back.
  * - `trace`: what the step did, for people.
  * - `ack`: the work that the commit finishes.
  * - `origin`: what caused it; it is not stored.
@@ -359,6 +471,7 @@ export const Commit = Schema.Struct({
   processed: Schema.optional(Schema.String),
   timers: Schema.optional(Schema.Array(TimerOp)),
   spawns: Schema.optional(Schema.Array(Spawn)),
+  activities: Schema.optional(Schema.Array(ActivityOp)),
   trace: Schema.optional(TraceStep),
   ack: Schema.optional(WorkItem),
   origin: Schema.optional(Origin)

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { OutboxEntry, SpawnEntry, Timer, WorkItem } from "./Commit.js"
+import { ActivityEntry, OutboxEntry, SpawnEntry, Timer, Work, WorkItem } from "./Commit.js"
 
 /**
  * Work that failed and will be tried again.
@@ -77,7 +77,7 @@ export const Burial = Schema.Struct({
   error: Schema.String
 }).annotations({ identifier: "Burial" })
 
-const [outboxWork, spawnWork, timerWork] = WorkItem.members
+const [outboxWork, spawnWork, timerWork, activityWork] = Work.members
 
 const fields = {
   id: Schema.Int,
@@ -91,8 +91,8 @@ const fields = {
  * Work that was given up, kept for people to look at, to redrive or to discard.
  *
  * - `id`: numbers the dead letters, and is never used twice.
- * - `work`: which outbox entry, spawn or timer it was.
- * - `executionId`: the event's target, the spawn's parent or the timer's execution; null for an event without a target.
+ * - `work`: which outbox entry, spawn, timer or activity it was.
+ * - `executionId`: the event's target, the spawn's parent or the execution of a timer or an activity; null for an event without a target.
  * - `row`: what was stored, where it decodes.
  * - `text`: the stored row as JSON, for people, whether it decodes or not.
  * - `reason`, `attempts`, `error`: how it was given up.
@@ -126,7 +126,12 @@ export type DeadLetter = typeof DeadLetter.Type
 export const DeadLetter = Schema.Union(
   Schema.TaggedStruct("Outbox", { ...fields, work: outboxWork, row: Schema.Option(OutboxEntry) }),
   Schema.TaggedStruct("Spawn", { ...fields, work: spawnWork, row: Schema.Option(SpawnEntry) }),
-  Schema.TaggedStruct("Timer", { ...fields, work: timerWork, row: Schema.Option(Timer) })
+  Schema.TaggedStruct("Timer", { ...fields, work: timerWork, row: Schema.Option(Timer) }),
+  Schema.TaggedStruct("Activity", {
+    ...fields,
+    work: activityWork,
+    row: Schema.Option(ActivityEntry.pick("executionId", "key", "name", "limitKey", "payload", "version"))
+  })
 ).annotations({ identifier: "DeadLetter" })
 
 /**

@@ -10,6 +10,7 @@ import type * as Option from "effect/Option"
 import type { Pipeable } from "effect/Pipeable"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Activity from "./Activity.js"
 import type {
   AlreadyExists,
   AlreadyRegistered,
@@ -27,7 +28,7 @@ import type { ExecutionStore, ListQuery } from "./ExecutionStore.js"
 import * as internal from "./internal/definition/definition.js"
 import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
-import type { Builder, Step } from "./Step.js"
+import type { Builder, RunOptions, Step } from "./Step.js"
 import type { StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
 
@@ -52,7 +53,7 @@ export type TypeId = typeof TypeId
  *
  * - `context`: the data of an execution; `input`: what it is started with.
  * - `events`: the payload of each event; `timers`: the names of its timers.
- * - `children`: the definition of the children under each key.
+ * - `children`: the definition of the children under each key; `activities`: the activity under each name.
  * - `result`: what it ends with; `error`: what it fails with.
  *
  * @since 0.1.0
@@ -64,6 +65,7 @@ export interface Spec {
   readonly events: { readonly [kind: string]: unknown }
   readonly timers: string
   readonly children: { readonly [key: string]: Any }
+  readonly activities: { readonly [name: string]: Activity.Any }
   readonly result: unknown
   readonly error: unknown
 }
@@ -217,6 +219,51 @@ export type ChildrenHandlers<S extends Spec> = {
 }
 
 /**
+ * Which activity has ended: under which key it was asked for, and how often it ran.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface EndedActivity {
+  readonly key: string
+  readonly attempts: number
+}
+
+/**
+ * The handlers of the outcomes of an activity.
+ *
+ * - `success`: gets what it gave.
+ * - `failure`: gets the activity's own error, after the last attempt; `ActivityTimedOut` or `ActivityDied`, where the last attempt ended
+ *   so; or
+ *   `ActivityCancelled`.
+ *
+ * @since 0.1.0
+ * @category handlers
+ */
+export interface OutcomeHandlers<S extends Spec, A> {
+  readonly success: (
+    step: Builder<S["context"]>,
+    value: Activity.Success<A>,
+    ended: EndedActivity
+  ) => HandlerResult<S["context"]>
+  readonly failure: (
+    step: Builder<S["context"]>,
+    error: Activity.Failure<Activity.Error<A>>,
+    ended: EndedActivity
+  ) => HandlerResult<S["context"]>
+}
+
+/**
+ * Handlers for the outcomes of each activity that the definition names.
+ *
+ * @since 0.1.0
+ * @category handlers
+ */
+export type ActivityHandlers<S extends Spec> = {
+  readonly [K in keyof S["activities"]]: OutcomeHandlers<S, S["activities"][K]>
+}
+
+/**
  * The handlers that every definition can have.
  *
  * - `Start`: begins the execution.
@@ -232,8 +279,9 @@ export interface CommonHandlers<S extends Spec> {
 }
 
 /**
- * The implementation of a definition: `Start`, a handler for each event, and, where the definition has any, `timers` and `children` with a
- * handler for each.
+ * The implementation of a definition: `Start`, a handler for each event, and, where the definition has any, `timers`, `children` and
+ * `activities` with
+ * handlers for each.
  *
  * A handler runs again after a crash, and where another commit came first. So its effects beyond the step must bear being repeated.
  *
@@ -243,7 +291,8 @@ export interface CommonHandlers<S extends Spec> {
 export type Handlers<S extends Spec> = CommonHandlers<S> &
   EventHandlers<S> &
   ([S["timers"]] extends [never] ? unknown : { readonly timers: TimerHandlers<S> }) &
-  ([keyof S["children"]] extends [never] ? unknown : { readonly children: ChildrenHandlers<S> })
+  ([keyof S["children"]] extends [never] ? unknown : { readonly children: ChildrenHandlers<S> }) &
+  ([keyof S["activities"]] extends [never] ? unknown : { readonly activities: ActivityHandlers<S> })
 
 /**
  * What an execution can receive, as a tagged union for a single handler of everything.
@@ -265,6 +314,13 @@ export type Incoming<S extends Spec> =
         readonly children: ReadonlyArray<EndedChild<SpecOf<S["children"][K]>["result"]>>
       }
     }[keyof S["children"]]
+  | {
+      readonly [K in keyof S["activities"]]: {
+        readonly _tag: "Activity"
+        readonly name: K
+        readonly outcome: Activity.Outcome<Activity.Success<S["activities"][K]>, Activity.Error<S["activities"][K]>>
+      }
+    }[keyof S["activities"]]
 
 /**
  * A single handler for everything that an execution can receive.
@@ -279,12 +335,14 @@ export type Handler<S extends Spec> = (
 
 type Returned<F> = F extends (...args: never) => infer Out ? Out : never
 
+type ReturnedOfGroup<G> = G extends (...args: never) => infer Out ? Out : { [J in keyof G]: Returned<G[J]> }[keyof G]
+
 type ReturnedOf<H> = H extends (...args: never) => infer Out
   ? Out
   : {
       [K in keyof H]: H[K] extends (...args: never) => infer Out
         ? Out
-        : { [J in keyof H[K]]: Returned<H[K][J]> }[keyof H[K]]
+        : { [J in keyof H[K]]: ReturnedOfGroup<H[K][J]> }[keyof H[K]]
     }[keyof H]
 
 type ErrorOf<T> = T extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
@@ -493,6 +551,21 @@ export interface Steps<in out S extends Spec> {
     ): Builder<S["context"]>
   }
 
+  /** Asks for an activity of the definition: see `Step.run`. */
+  readonly runActivity: {
+    <K extends keyof S["activities"] & string>(
+      name: K,
+      payload: Activity.Payload<S["activities"][K]>,
+      options?: RunOptions
+    ): (self: Builder<S["context"]>) => Builder<S["context"]>
+    <K extends keyof S["activities"] & string>(
+      self: Builder<S["context"]>,
+      name: K,
+      payload: Activity.Payload<S["activities"][K]>,
+      options?: RunOptions
+    ): Builder<S["context"]>
+  }
+
   /** Sends an event to an execution of this definition, from a step of any definition, in the commit of that step. */
   readonly emit: {
     <K extends keyof S["events"] & string>(
@@ -561,10 +634,18 @@ export interface Definition<in out Name extends string, in out S extends Spec>
  * @since 0.1.0
  * @category models
  */
-export type ReservedName = "Start" | "Cancel" | "Timeout" | "Finished" | "timers" | "children"
+export type ReservedName =
+  | "Start"
+  | "Cancel"
+  | "Timeout"
+  | "Finished"
+  | "ActivityEnded"
+  | "timers"
+  | "children"
+  | "activities"
 
 /**
- * The events or children of a definition that has none.
+ * The events, children or activities of a definition that has none.
  *
  * @since 0.1.0
  * @category models
@@ -576,6 +657,7 @@ export type NoNames = Record<never, never>
  * - `input`, `initial`: what an execution is started with, and the function that makes the first context of it. By default the input is the
  *   first context.
  * - `events`: the payload of each event. `timers`: the names of the timers. `children`: the definition of the children under each key.
+ * - `activities`: the activities that its steps ask for, each under a name: see `Activity`.
  * - `result`: what an execution ends with, by default nothing. `error`: the definition's own error, by default none.
  * - `onUnknownEvent`: what becomes of an event that the definition does not name: `"dead-letter"` (the default), or `"ignore"`, which
  *   consumes it without any effect.
@@ -593,6 +675,7 @@ export interface Options<
   Events extends { readonly [kind: string]: Schema.Schema.AnyNoContext },
   Timers extends string,
   Children extends { readonly [key: string]: Any },
+  Activities extends { readonly [name: string]: Activity.Any },
   Result,
   ResultEncoded,
   Error,
@@ -604,6 +687,7 @@ export interface Options<
   readonly events?: (Events & { readonly [K in ReservedName]?: never }) | undefined
   readonly timers?: ReadonlyArray<Timers> | undefined
   readonly children?: Children | undefined
+  readonly activities?: Activities | undefined
   readonly result?: Schema.Schema<Result, ResultEncoded> | undefined
   readonly error?: Schema.Schema<Error, ErrorEncoded> | undefined
   readonly onUnknownEvent?: "dead-letter" | "ignore" | undefined
@@ -654,6 +738,7 @@ export function make<
   const Events extends { readonly [kind: string]: Schema.Schema.AnyNoContext } = NoNames,
   const Timers extends string = never,
   const Children extends { readonly [key: string]: Any } = NoNames,
+  const Activities extends { readonly [name: string]: Activity.Any } = NoNames,
   Result = void,
   ResultEncoded = void,
   Error = never,
@@ -668,6 +753,7 @@ export function make<
     Events,
     Timers,
     Children,
+    Activities,
     Result,
     ResultEncoded,
     Error,
@@ -681,6 +767,7 @@ export function make<
     readonly events: { readonly [K in keyof Events]: Schema.Schema.Type<Events[K]> }
     readonly timers: Timers
     readonly children: Children
+    readonly activities: Activities
     readonly result: Result
     readonly error: Error
   }

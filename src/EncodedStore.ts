@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Timer, WorkItem } from "./Commit.js"
+import type { Timer, Work, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
 import type { Status } from "./Execution.js"
 import type { FencingToken, Pool, Renewal } from "./Lease.js"
@@ -38,6 +38,14 @@ export interface EncodedCommit {
   readonly cancelled: ReadonlyArray<string>
   readonly armed: ReadonlyArray<{ readonly path: string; readonly fireAt: number }>
   readonly spawns: ReadonlyArray<{ readonly childId: string; readonly rootPath: string; readonly context: string }>
+  /** The keys of activities that are taken back, before others are asked for. */
+  readonly stopped: ReadonlyArray<string>
+  /** The activities that are asked for, where there is none of the key, at this time in seconds since the epoch and in this span. */
+  readonly asked: {
+    readonly activities: ReadonlyArray<EncodedActivityOp>
+    readonly askedAt: number
+    readonly traceparent: string | null
+  }
   readonly trace: string | undefined
   readonly ack: WorkItem | undefined
   readonly fence?: FencingToken | undefined
@@ -77,6 +85,91 @@ export interface EncodedRenewal extends Pick<Renewal, "pool" | "holder" | "ttl">
   readonly claim: NonNullable<Renewal["claim"]>
   readonly beat: string
   readonly renewedAt: number
+}
+
+/**
+ * An activity that a commit asks for.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedActivityOp {
+  readonly key: string
+  readonly name: string
+  readonly limitKey: string
+  readonly payload: string
+}
+
+/**
+ * A stored activity, by the names of an `ActivityEntry`.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedActivity {
+  readonly seq: unknown
+  readonly executionId: unknown
+  readonly key: unknown
+  readonly name: unknown
+  readonly limitKey: unknown
+  readonly payload: unknown
+  readonly version: unknown
+  readonly traceparent: unknown
+  readonly askedAt: unknown
+  readonly readyAt: unknown
+  readonly attempts: unknown
+  readonly error: unknown
+  readonly owner: unknown
+}
+
+/**
+ * Activities to be claimed with a token that no other claim has. `now` is in seconds since the epoch. `limits` is what limits them: how
+ * many of one
+ * key may run at once, and their rate, of which one takes `interval` seconds and so many may come early by `burst` seconds. `after` is
+ * the key behind
+ * which the turn of keys begins.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedClaim {
+  readonly name: string
+  readonly owner: string
+  readonly claim: string
+  readonly now: number
+  readonly limit: number
+  readonly limits:
+    | {
+        readonly concurrency: number
+        readonly rate: { readonly interval: number; readonly burst: number } | undefined
+        readonly after: string
+      }
+    | undefined
+}
+
+/**
+ * What was claimed, with the status of each one's execution in the listing, null where there is none. `nextAt` is when the first of
+ * those may run
+ * that their rate holds back, in seconds since the epoch; `last` the key of the last one that was claimed.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedClaimed {
+  readonly rows: ReadonlyArray<EncodedActivity & { readonly status: unknown }>
+  readonly nextAt: number | undefined
+  readonly last: string | undefined
+}
+
+/**
+ * Which run of an activity: its row, and the token of the claim.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface ActivityRun {
+  readonly seq: number
+  readonly claim: string
 }
 
 /**
@@ -171,6 +264,7 @@ export interface EncodedDeadLetter {
  * - `outbox.event`: the text of the first event.
  * - `timers.earliest`: the time of the first timer.
  * - `delayed.dueAt`: the time of the first delayed event; `corrupt` counts those without a time.
+ * - `activities.askedAt`: when the first activity was asked for.
  * - `deadLetters.diedAt`: the time of the first dead letter.
  *
  * @since 0.1.0
@@ -186,6 +280,12 @@ export interface EncodedStats {
     readonly earliest: unknown
   }
   readonly delayed: { readonly count: number; readonly corrupt: number; readonly dueAt: unknown }
+  readonly activities: {
+    readonly count: number
+    readonly failing: number
+    readonly running: number
+    readonly askedAt: unknown
+  }
   readonly deadLetters: { readonly count: number; readonly diedAt: unknown }
 }
 
@@ -214,6 +314,8 @@ export type StoredTable =
   | "holdfast_spawn_failures"
   | "holdfast_timer_failures"
   | "holdfast_dead_letters"
+  | "holdfast_activities"
+  | "holdfast_activity_limits"
 
 /**
  * A row as `verify` reads it, by the names of its columns. Integers of 2^53 and more come as their digits, infinite numbers and bytes as
@@ -326,7 +428,7 @@ export interface Encoded {
   readonly deleteTimer: (timer: Timer, fence: FencingToken | undefined) => Effect.Effect<boolean, StoreError>
   readonly recordFailure: (failure: Failure, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly bury: (
-    work: WorkItem,
+    work: Work,
     why: Burial & { readonly diedAt: number },
     fence: FencingToken | undefined,
     /** What goes into the outbox with it, where the row is there. */
@@ -338,6 +440,39 @@ export interface Encoded {
     readonly after: number | undefined
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<EncodedDeadLetter>, StoreError>
+  readonly listActivities: (after: number, limit: number) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
+  /** Those of an execution behind a key, in the order of the keys' UTF-8 bytes. */
+  readonly activitiesOf: (
+    executionId: string,
+    after: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
+  readonly findActivity: (executionId: string, key: string) => Effect.Effect<Option.Option<EncodedActivity>, StoreError>
+  /** The names under which activities wait with when the first of each may run, and whether any is run by another owner. */
+  readonly waitingActivities: (owner: string) => Effect.Effect<
+    {
+      readonly names: ReadonlyArray<{ readonly name: string; readonly readyAt: number }>
+      readonly foreign: boolean
+    },
+    StoreError
+  >
+  /** Gives nothing to an owner that is no member of the pool of activities. */
+  readonly claimActivities: (claim: EncodedClaim) => Effect.Effect<EncodedClaimed, StoreError>
+  /** Without a claim, whoever runs it. */
+  readonly endActivity: (
+    run: Omit<ActivityRun, "claim"> & { readonly claim: string | undefined },
+    event: string
+  ) => Effect.Effect<boolean, StoreError>
+  readonly failActivity: (
+    run: ActivityRun,
+    failure: { readonly attempts: number; readonly error: string; readonly readyAt: number }
+  ) => Effect.Effect<boolean, StoreError>
+  readonly releaseActivity: (run: ActivityRun, readyAt: number) => Effect.Effect<boolean, StoreError>
+  readonly dropActivity: (run: ActivityRun) => Effect.Effect<boolean, StoreError>
+  readonly releaseActivities: (owner: string) => Effect.Effect<void, StoreError>
+  /** Frees what is run by whom is no member of the pool of activities. */
+  readonly releaseOrphans: Effect.Effect<number, StoreError>
+  readonly ownedActivities: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
   readonly redrive: (
     id: number
   ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>

@@ -52,7 +52,8 @@ export const EventFromText: Schema.Schema<Event, string> = schemaFromCodec(Event
 
 /**
  * Kinds with a meaning that is fixed by the stored format, which other engines share: `Start` begins an execution, `Finished` tells a
- * parent that a child ended, `Timeout` comes from a timer, `Cancel` asks an execution to end; the others are for the engines themselves.
+ * parent that a child ended, `Timeout` comes from a timer, `ActivityEnded` from an activity,
+ * `Cancel` asks an execution to end; the others are for the engines themselves.
  *
  * @since 0.1.0
  * @category models
@@ -62,6 +63,7 @@ export const WellKnownKind = {
   Finished: "Finished",
   Cancel: "Cancel",
   Timeout: "Timeout",
+  ActivityEnded: "ActivityEnded",
   Returned: "Returned",
   Expired: "Expired",
   Error: "error",
@@ -119,8 +121,8 @@ export const make = (options: {
 export const externalId: (namespace: string, id: string) => string = eventIds.external
 
 /**
- * Whether an id begins as the ids do that an engine makes for its own events: with `start:`, `timeout:`, `emit:`, `finished:` or `cancel:`.
- * Events from outside with such an id are refused.
+ * Whether an id begins as the ids do that an engine makes for its own events: with `start:`, `timeout:`, `emit:`, `finished:`, `cancel:` or
+ * `activity:`. Events from outside with such an id are refused.
  *
  * @since 0.1.0
  * @category ids
@@ -161,3 +163,14 @@ export const timeout = (executionId: string, path: string, fireAt: number): Even
     kind: WellKnownKind.Timeout,
     data: { path, fire_at: fireAt }
   })
+
+/**
+ * The id of the event that an activity ends with: `activity:<execution>:<key>:<version>`, with the execution's version at which the
+ * activity was
+ * asked for. There is one such event for each time that it is.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const activityId = (executionId: string, key: string, version: number): string =>
+  eventIds.derived("activity", executionId, key, version)

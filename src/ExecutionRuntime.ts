@@ -11,12 +11,16 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type * as Activity from "./Activity.js"
+import type { ActivityRegistered } from "./ActivityError.js"
+import * as ActivityWorker from "./ActivityWorker.js"
 import type { Commit, Committed, OutboxEntry, WorkItem } from "./Commit.js"
 import * as Control from "./Control.js"
 import { AlreadyExists, AlreadyRegistered } from "./DefinitionError.js"
 import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
 import { type EnqueueOptions, ExecutionStore, type Stats } from "./ExecutionStore.js"
+import * as outcome from "./internal/activity/outcome.js"
 import * as validate from "./internal/codec/validate.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import * as fields from "./internal/options/fields.js"
@@ -27,8 +31,8 @@ import * as registry from "./internal/processor/registry.js"
 import * as processTogether from "./internal/processor/together.js"
 import * as idle from "./internal/runtime/awaitIdle.js"
 import * as commits_ from "./internal/runtime/commitStream.js"
-import * as health from "./internal/runtime/health.js"
 import * as deliveryTimeout from "./internal/runtime/deliveryTimeout.js"
+import * as health from "./internal/runtime/health.js"
 import * as outboxRelay from "./internal/runtime/outboxRelay.js"
 import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
 import * as eventIds from "./internal/util/eventIds.js"
@@ -90,11 +94,12 @@ export interface UnknownDefinition {
  * - `problems`: what is wrong, each as a sentence: a worker has ended, stalls, has not begun, or has all its places taken by work that does
  *   not end; something waits for the store; the store does not answer, or refused the last write for its own state, such as a full disk. A
  *   paused worker is no problem.
- * - `outbox`, `spawns`, `timers`: the state of each worker.
+ * - `outbox`, `spawns`, `timers`, `activities`: the state of each worker.
  * - `shards`, `retention`: their state; none where the options do not ask for them.
  * - `store`: how much work the store holds, at most a second old; none where the store does not answer.
  * - `unknownDefinitions`: definitions that work in the store waits for and that this runtime does not have. That is no problem where
  *   another process has them.
+ * - `unknownActivities`: the same for activities.
  * - `oldestAge`: for how many seconds the oldest event or due timer has waited; none where nothing waits.
  *
  * @since 0.1.0
@@ -107,10 +112,12 @@ export interface Health {
   readonly outbox: QueueWorker.Health
   readonly spawns: QueueWorker.Health
   readonly timers: QueueWorker.Health
+  readonly activities: QueueWorker.Health
   readonly shards: Option.Option<Shards.Health>
   readonly retention: Option.Option<Retention.Health>
   readonly store: Option.Option<Stats>
   readonly unknownDefinitions: ReadonlyArray<UnknownDefinition>
+  readonly unknownActivities: ReadonlyArray<ActivityWorker.UnknownActivity>
   readonly oldestAge: Option.Option<number>
 }
 
@@ -188,6 +195,23 @@ export interface ExecutionRuntime {
   ) => Effect.Effect<void, AlreadyRegistered, Scope.Scope | R>
 
   /**
+   * Adds an activity to those that the runtime runs, until the scope closes; what waited for it goes on at once. The services that the
+   * handler needs
+   * are taken here. `Activity.toLayer` does this.
+   */
+  readonly registerActivity: <R>(
+    activity: Activity.Any,
+    handler: Activity.AnyHandler<R>
+  ) => Effect.Effect<void, ActivityRegistered, Scope.Scope | Exclude<R, Activity.CurrentRun>>
+
+  /**
+   * Cancels the activity that an execution has asked for under a key: it is interrupted, and its outcome is `ActivityCancelled`. False
+   * where there is
+   * none, and while the execution is `FAILED`.
+   */
+  readonly cancelActivity: (executionId: string, key: string) => Effect.Effect<boolean, StoreError>
+
+  /**
    * Takes an event through an execution at once, without the outbox. Ids that only engines make are refused as by `send`, except for the
    * execution's own `Start` (`Event.start`) and for work that is acknowledged (`ack`).
    */
@@ -198,7 +222,8 @@ export interface ExecutionRuntime {
   ) => Effect.Effect<Processor.Processed, TransitionFailed | Processor.ProcessError>
 
   /**
-   * Waits until no event and no spawn is pending, except for rows that do not decode; for tests and batch jobs. Work that fails and is
+   * Waits until no event, no spawn and no activity is pending, except for rows that do not decode; for tests and batch jobs. Work that
+   * fails and is
    * tried again is pending, so it is waited for too. Fails where the store does, and dies where a worker ended.
    */
   readonly awaitIdle: Effect.Effect<void, StoreError>
@@ -258,6 +283,8 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  * - `leases`: whether the processes of one store share the work, by default false; see `Shards.Options`. Without it each process delivers
  *   everything: an event takes effect once all the same, but the work is done as often as there are processes. With it, the part of a
  *   process that crashed waits for up to `ttl`, also when the process starts again under another name.
+ * - `activityTtl`: after how long without a sign of life the activities of a process are run by others, by default 10 seconds: see
+ *   `ActivityWorker.Options`.
  * - `retention`: what is removed when it is old, by default nothing.
  * - `commitsBuffer`: how many commits are kept for each reader of `commits`, by default 1,024.
  * - `stallAfter`: a worker that has not read the store for this long beyond its interval counts as stalled; by default 30 seconds.
@@ -279,6 +306,7 @@ export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
   readonly unknownDefinition?: "wait" | "fail" | undefined
   readonly timerInterval?: Duration.DurationInput | undefined
   readonly leases?: boolean | Shards.Options | undefined
+  readonly activityTtl?: Duration.DurationInput | undefined
   readonly retention?: Retention.Options | undefined
   readonly commitsBuffer?: number | undefined
   readonly stallAfter?: Duration.DurationInput | undefined
@@ -341,6 +369,7 @@ const decode = decoder(
     timerInterval: fields.optional(fields.timeOrInfinity),
     leases: fields.optional(fields.flagOrObject),
     retention: fields.optional(fields.object),
+    activityTtl: fields.optional(fields.time),
     commitsBuffer: fields.optional(fields.whole(1)),
     stallAfter: fields.optional(fields.patience),
     statsInterval: fields.optional(fields.timeOrInfinity)
@@ -379,7 +408,7 @@ const run = <E, R, EC, RC, ED, RD>(
 
     const pollInterval = options.pollInterval ?? "1 second"
     const awaitFatal = firstFatal([...Object.values(workers), ...Object.values(background)])
-    const quiet = yield* idle.make([workers.outbox, workers.spawns], pollInterval)
+    const quiet = yield* idle.make([workers.outbox, workers.spawns, workers.activities], pollInterval)
     const healthNow = yield* health.make({
       watched,
       workers,
@@ -402,6 +431,11 @@ const run = <E, R, EC, RC, ED, RD>(
           each(workers, (worker) => worker.retryWaiting)
         )
       ),
+      registerActivity: workers.activities.register,
+      cancelActivity: (executionId, key) =>
+        watched.store.activities.cancel(executionId, key, (activity) =>
+          outcome.eventOf(activity, activity.attempts, { outcome: "cancelled" })
+        ),
       awaitIdle: Effect.raceFirst(awaitFatal, quiet),
       awaitFatal,
       health: healthNow,
@@ -495,6 +529,13 @@ const startWorkers = <EC, RC, ED, RD>(
               // Purged: there is nobody to wait for.
               Effect.catchTag("ExecutionNotFound", () => Effect.succeed(delivered))
             )
+        })
+      ),
+      activities: Effect.sequentialFinalizers(
+        ActivityWorker.make({
+          ttl: options.activityTtl,
+          pollInterval: options.pollInterval,
+          shutdownTimeout: options.shutdownTimeout
         })
       )
     })

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type {
+  ActivityEntry,
   Commit,
   Committed,
   Emit,
@@ -20,10 +21,11 @@ import type {
   Timer,
   TraceEntry,
   TraceStep,
-  WorkItem
+  Work
 } from "./Commit.js"
 import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
-import type { Encoded } from "./EncodedStore.js"
+import type { ActivityRun, Encoded } from "./EncodedStore.js"
+import type { Event } from "./Event.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
 import * as log from "./internal/telemetry/log.js"
@@ -177,6 +179,7 @@ export interface Backlog {
  * - `outbox`, `spawns`, `timers`: see {@link Backlog}; `timers.due` counts the timers whose time has come.
  * - `delayed`: events that wait until they are due. `oldest` is when the first of them is due; `corrupt` counts those without a time, which
  *   are never due.
+ * - `activities`: activities that have not ended; `running` counts those that some process runs.
  * - `deadLetters`: work that was given up; `oldest` is when the first was.
  *
  * Times are in seconds since the epoch.
@@ -189,6 +192,7 @@ export interface Stats {
   readonly spawns: Backlog
   readonly timers: Backlog & { readonly due: number }
   readonly delayed: { readonly count: number; readonly corrupt: number; readonly oldest: Option.Option<number> }
+  readonly activities: Backlog & { readonly running: number }
   readonly deadLetters: { readonly count: number; readonly oldest: Option.Option<number> }
 }
 
@@ -246,6 +250,7 @@ export interface Pruned {
  *
  * - `committed`: the commit, where the write was one; `origin`: what caused it.
  * - `emits`, `spawns`: how many events and children it added, without delayed events.
+ * - `activities`: how many activities it asked for, took back, or made free to be run.
  * - `nextTimer`: the earliest time for which it armed a timer; `nextDelayed`: the earliest time at which an event that it emitted is due.
  *   Both are in seconds since the epoch.
  * - `purged`: the id of the execution that it removed.
@@ -259,6 +264,7 @@ export interface Notice {
   readonly spawns: number
   readonly nextTimer: Option.Option<number>
   readonly nextDelayed: Option.Option<number>
+  readonly activities: number
   readonly origin?: Origin | undefined
   readonly purged?: string | undefined
 }
@@ -312,6 +318,145 @@ export interface Timers {
 }
 
 /**
+ * Which activities to take: those of this name that may run now, at most `limit` of them (1 to 1,000).
+ *
+ * - `owner`: who runs them: a member of the pool `activities` (see {@link Leases}).
+ * - `concurrency`: how many of one `limitKey` may run at once, by all owners.
+ * - `rate`: how many of one `limitKey` may begin in `window` seconds. Unused turns add up to that many.
+ * - `after`: the `limitKey` behind which the turn of keys begins, where there are limits.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ActivityClaim {
+  readonly name: string
+  readonly owner: string
+  readonly limit: number
+  readonly concurrency?: number | undefined
+  readonly rate?: { readonly limit: number; readonly window: number } | undefined
+  readonly after?: string | undefined
+}
+
+/**
+ * An activity that was taken. `claim` tells this run of it from others; `status` is where its execution stands, none where there is none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ClaimedActivity extends ActivityEntry {
+  readonly claim: string
+  readonly status: Option.Option<Status>
+}
+
+/**
+ * The activities that were taken. `corrupt` reports those that do not decode, under their seq as `key` and as `work`. `nextAt` is when
+ * the first
+ * of those may run that are held back by their rate, in seconds since the epoch; `last` is the `after` of the next claim.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ClaimedActivities {
+  readonly entries: ReadonlyArray<ClaimedActivity>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextAt: Option.Option<number>
+  readonly last: Option.Option<string>
+}
+
+/**
+ * One page of the activities, by seq. `corrupt` reports those that do not decode, under their seq as `key` and as `work`; `next` is the
+ * `after` of
+ * the next page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ActivityPage {
+  readonly entries: ReadonlyArray<ActivityEntry>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly next: Option.Option<number>
+}
+
+/**
+ * The names under which activities wait, with when the first of each may run, in seconds since the epoch; and whether any activity is
+ * run by
+ * somebody else.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface WaitingActivities {
+  readonly names: ReadonlyArray<{ readonly name: string; readonly readyAt: number }>
+  readonly foreign: boolean
+}
+
+/**
+ * The activities that have not ended: what steps have asked for, and who runs it. An activity goes when its outcome is written, when a
+ * step takes it
+ * back, and with its execution where that is `DONE`, `CANCELLED` or being cancelled, whoever writes that.
+ *
+ * Whoever runs one has claimed it. What it writes counts only while that claim stands: an owner who has lost it, because it was taken
+ * for dead,
+ * writes nothing.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Activities {
+  /** One page of all, by seq. */
+  readonly list: (query?: PendingQuery) => Effect.Effect<ActivityPage, StoreError>
+
+  /** Those of an execution, in the order of their keys. Rows that do not decode are left out. */
+  readonly of: (executionId: string) => Effect.Effect<ReadonlyArray<ActivityEntry>, StoreError>
+
+  /** What waits, as far as an owner is to know. */
+  readonly waiting: (owner: string) => Effect.Effect<WaitingActivities, StoreError>
+
+  /** Takes activities that may run, those first that are ready the longest; in turn by key where they have limits. */
+  readonly claim: (claim: ActivityClaim) => Effect.Effect<ClaimedActivities, StoreError>
+
+  /**
+   * Ends an activity: its row goes, and the event to its execution is in the outbox, in one transaction. False, and nothing written,
+   * where the claim does
+   * not stand any more, and while the execution is `FAILED`, which would not take the event.
+   */
+  readonly complete: (run: ActivityRun, executionId: string, event: Event) => Effect.Effect<boolean, StoreError>
+
+  /**
+   * Writes down that a run failed, and when to try again; whoever claims it then runs it. False where the claim does not stand any more.
+   */
+  readonly fail: (
+    run: ActivityRun,
+    failure: { readonly attempts: number; readonly error: string; readonly retryAt: Time.Input }
+  ) => Effect.Effect<boolean, StoreError>
+
+  /** Gives an activity back, to be run from this time on; no attempt counts. False where the claim does not stand any more. */
+  readonly release: (run: ActivityRun, readyAt: Time.Input) => Effect.Effect<boolean, StoreError>
+
+  /** Removes an activity of which no event is to come. False where the claim does not stand any more. */
+  readonly drop: (run: ActivityRun) => Effect.Effect<boolean, StoreError>
+
+  /** Gives back all that an owner has claimed. */
+  readonly releaseAll: (owner: string) => Effect.Effect<void, StoreError>
+
+  /** Gives back what is claimed by whom is no member of the pool `activities`; gives how many. */
+  readonly releaseOrphans: Effect.Effect<number, StoreError>
+
+  /** The claims of an owner that stand. */
+  readonly owned: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
+
+  /**
+   * Ends the activity of a key, whoever runs it: what `event` makes of it goes to its execution, in one transaction. False where there
+   * is none.
+   */
+  readonly cancel: (
+    executionId: string,
+    key: string,
+    event: (activity: ActivityEntry) => Event
+  ) => Effect.Effect<boolean, StoreError>
+}
+
+/**
  * Work that failed, and work that was given up: see `DeadLetter`. `redrive` here puts one piece of work back; `Control.redrive` is for a
  * failed execution.
  *
@@ -330,7 +475,7 @@ export interface DeadLetters {
    * another time. Only the beginning of a long `error` is kept.
    * With `emit` an event goes into the outbox in the same transaction, where the row was there.
    */
-  readonly bury: (work: WorkItem, why: Burial, options?: BuryOptions) => Effect.Effect<boolean, StoreError>
+  readonly bury: (work: Work, why: Burial, options?: BuryOptions) => Effect.Effect<boolean, StoreError>
 
   /** One page of the dead letters, by id. */
   readonly list: (query?: DeadLetterQuery) => Effect.Effect<DeadLetterPage, StoreError>
@@ -518,8 +663,9 @@ export interface ExecutionStore {
   readonly readTrace: (executionId: string) => Effect.Effect<Trace, StoreError>
 
   /**
-   * Removes an execution that is at the expected version, with everything that the store keeps of it: its ledger, trace, timers, spawns and
-   * dead letters, and the events to it, due or not. False, and nothing changed, where it is at another version. False also where there is
+   * Removes an execution that is at the expected version, with everything that the store keeps of it: its ledger, trace, timers, spawns,
+   * activities and dead letters, and the events to it, due or not. False, and nothing changed, where it is at another version. False
+   * also where there is
    * no such execution; what is left of it is removed all the same.
    */
   readonly purge: (id: string, expectedVersion: number) => Effect.Effect<boolean, StoreError>
@@ -547,6 +693,9 @@ export interface ExecutionStore {
 
   /** The work that failed, and the work that was given up. */
   readonly deadLetters: DeadLetters
+
+  /** The activities that have not ended. */
+  readonly activities: Activities
 
   /** The upkeep of the dedupe ledger. */
   readonly ledger: Ledger

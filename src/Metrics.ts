@@ -139,7 +139,8 @@ export const conflictRetries = Metric.counter("holdfast_conflict_retries_total",
 /**
  * Attempts at work, by `worker` and `outcome`: `done`; failed and `retried`; `postponed`, because something that it needs is not there yet;
  * `dropped` by policy; failed for good and `dead`; or
- * `lease-lost`, because another process has the lease by now. The worker is `OutboxRelay`, `SpawnRelay` or `TimerSweeper`.
+ * `lease-lost`, because another process has the lease by now. The worker is `OutboxRelay`, `SpawnRelay`,
+ * `TimerSweeper` or `ActivityWorker`; of activities `failed` counts the last attempts of those that have failed for good.
  *
  * @since 0.1.0
  * @category workers
@@ -174,7 +175,7 @@ export const deliveryLag = Metric.histogram(
 )
 
 /**
- * Work that became a dead letter, by `work` (`Outbox`, `Spawn` or `Timer`) and `reason`.
+ * Work that became a dead letter, by `work` (`Outbox`, `Spawn`, `Timer` or `Activity`) and `reason`.
  *
  * @since 0.1.0
  * @category workers
@@ -195,7 +196,8 @@ export const lastRun = Metric.gauge("holdfast_last_run_timestamp_seconds", {
 })
 
 /**
- * How much work the store holds, by `work` (`Outbox`, `Spawn` or `Timer`; of timers only those that are due). `Telemetry` sets it.
+ * How much work the store holds, by `work` (`Outbox`, `Spawn`, `Timer` or `Activity`; of timers only those that are due).
+ * `Telemetry` sets it.
  *
  * @since 0.1.0
  * @category backlog
@@ -215,7 +217,8 @@ export const failing = Metric.gauge("holdfast_failing", {
 })
 
 /**
- * How long the oldest work has waited, in seconds, by `work` (`Outbox` or `Timer`); 0 where none waits. `Telemetry` sets it.
+ * How long the oldest work has waited, in seconds, by `work` (`Outbox`, `Timer` or `Activity`); 0 where none waits. `Telemetry`
+ * sets it.
  *
  * @since 0.1.0
  * @category backlog

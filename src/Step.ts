@@ -7,9 +7,11 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { Pipeable } from "effect/Pipeable"
+import type { Activity } from "./Activity.js"
 import type { Commit, TraceStep } from "./Commit.js"
 import type { Event } from "./Event.js"
 import type { ChildState, Status, WithContext } from "./Execution.js"
+import * as activities from "./internal/activity/step.js"
 import * as internal from "./internal/processor/step.js"
 import * as children_ from "./internal/processor/stepChildren.js"
 import type { JsonObject } from "./Json.js"
@@ -330,6 +332,57 @@ export const cancelTimer: {
   (path: string): <Context>(self: Builder<Context>) => Builder<Context>
   <Context>(self: Builder<Context>, path: string): Builder<Context>
 } = dual(2, internal.cancelTimer)
+
+/**
+ * How an activity is asked for.
+ *
+ * - `key`: tells it from the execution's others, and makes the idempotency key of its attempts: the same key asks a partner for the same
+ *   thing
+ *   again. While an activity of this key has not ended, asking for it changes nothing. By default one that no other has.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RunOptions {
+  readonly key?: string | undefined
+}
+
+/**
+ * Asks for an activity, which is run outside of the step when it is committed. Its outcome comes back as an event of kind
+ * `ActivityEnded`: see
+ * `Activity.outcome`; a `Definition` has handlers for it.
+ *
+ * Where the payload does not encode, the step fails with `StepInvalid` and nothing is written.
+ *
+ * @since 0.1.0
+ * @category activities
+ */
+export const run: {
+  <Payload, Success, Error>(
+    activity: Activity<string, Payload, Success, Error>,
+    payload: Payload,
+    options?: RunOptions
+  ): <Context>(self: Builder<Context>) => Builder<Context>
+  <Context, Payload, Success, Error>(
+    self: Builder<Context>,
+    activity: Activity<string, Payload, Success, Error>,
+    payload: Payload,
+    options?: RunOptions
+  ): Builder<Context>
+} = dual((args) => isBuilder(args[0]), activities.run)
+
+/**
+ * Takes back the activity of a key, where there is one that has not ended: it is interrupted, wherever it runs, and no event comes of
+ * it. What of it
+ * was done already is done.
+ *
+ * @since 0.1.0
+ * @category activities
+ */
+export const cancelActivity: {
+  (key: string): <Context>(self: Builder<Context>) => Builder<Context>
+  <Context>(self: Builder<Context>, key: string): Builder<Context>
+} = dual(2, activities.cancel)
 
 /**
  * Adds to the trace step that the commit leaves in the execution's trace.

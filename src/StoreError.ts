@@ -8,7 +8,7 @@
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { WorkItem } from "./Commit.js"
+import { Work } from "./Commit.js"
 import { printable } from "./internal/util/printable.js"
 import { withoutUndefined } from "./internal/util/withoutUndefined.js"
 
@@ -179,7 +179,7 @@ const storeCorruptFields = {
   table: Schema.String,
   key: Schema.String,
   problem: Schema.String,
-  work: Schema.optional(WorkItem),
+  work: Schema.optional(Work),
   cause: Schema.optional(Schema.Defect)
 }
 
@@ -187,8 +187,8 @@ const storeCorruptFields = {
  * A stored row does not decode. Other rows are not affected: listings and relays report the row and go on.
  *
  * - `table`: the name of the table, without its prefix; `key`: the key of the row in it; `problem`: what is wrong.
- * - `work`: where the row is an outbox entry, a spawn or a timer, what `ExecutionStore.deadLetters.bury` needs to move it to the dead
- *   letters.
+ * - `work`: where the row is an outbox entry, a spawn, a timer or an activity, what `ExecutionStore.deadLetters.bury` needs to move it to
+ *   the dead letters.
  *
  * @since 0.1.0
  * @category errors

@@ -48,6 +48,7 @@ const gauges = (work: string) => {
 const outbox = gauges("Outbox")
 const spawns = gauges("Spawn")
 const timers = gauges("Timer")
+const activities = gauges("Activity")
 
 /** Sets the gauges, and gives what there was. */
 const measure = (store: ExecutionStore): Effect.Effect<Stats, StoreError> =>
@@ -59,6 +60,8 @@ const measure = (store: ExecutionStore): Effect.Effect<Stats, StoreError> =>
     yield* spawns.count(stats.spawns.count, stats.spawns.failing)
     yield* timers.count(stats.timers.due, stats.timers.failing)
     yield* timers.age(stats.timers, now)
+    yield* activities.count(stats.activities.count, stats.activities.failing)
+    yield* activities.age(stats.activities, now)
     yield* Metric.set(Metrics.deadLettersHeld, stats.deadLetters.count)
     return stats
   })
@@ -74,9 +77,9 @@ export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.as
 )
 
 /** Waits as long as no gauge changes by itself and nothing is written; for a store to which nobody else writes. */
-const untilChange = ({ outbox, spawns, timers }: Stats, written: Effect.Latch): Effect.Effect<void> =>
+const untilChange = ({ activities, outbox, spawns, timers }: Stats, written: Effect.Latch): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    if (outbox.count > 0 || spawns.count > 0 || timers.due > 0) return Effect.void
+    if (outbox.count > 0 || spawns.count > 0 || activities.count > 0 || timers.due > 0) return Effect.void
     return Option.match(timers.oldest, {
       onNone: () => written.await,
       onSome: (dueAt) => Effect.asVoid(Effect.timeoutOption(written.await, Math.max(0, dueAt * 1000 - now)))

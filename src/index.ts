@@ -1,6 +1,18 @@
 /**
  * @since 0.1.0
  */
+export * as Activity from "./Activity.js"
+/**
+ * @since 0.1.0
+ */
+export * as ActivityError from "./ActivityError.js"
+/**
+ * @since 0.1.0
+ */
+export * as ActivityWorker from "./ActivityWorker.js"
+/**
+ * @since 0.1.0
+ */
 export * as Commit from "./Commit.js"
 /**
  * @since 0.1.0

@@ -6,6 +6,7 @@
 import { describe } from "@effect/vitest"
 import type * as Layer from "effect/Layer"
 import type { ExecutionStore } from "../ExecutionStore.js"
+import { activities } from "./contract/activities.js"
 import { brokenTimers } from "./contract/brokenTimers.js"
 import { children } from "./contract/children.js"
 import { commit } from "./contract/commit.js"
@@ -59,6 +60,7 @@ export const topics = {
   spawns,
   timers,
   times,
+  activities,
   failures,
   deadLetters,
   redrives,

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import * as FastCheck from "effect/FastCheck"
-import type { Commit, Emit, Spawn, TimerOp, TraceStep } from "../Commit.js"
-import { cancelTimer, scheduleTimer } from "../Commit.js"
+import type { ActivityOp, Commit, Emit, Spawn, TimerOp, TraceStep } from "../Commit.js"
+import { cancelActivity, cancelTimer, runActivity, scheduleTimer } from "../Commit.js"
 import { type Burial, type Failure, Reason } from "../DeadLetter.js"
 import type { Event } from "../Event.js"
 import type { ChildState, Execution } from "../Execution.js"
@@ -191,6 +191,21 @@ export const timerOp = (path: FastCheck.Arbitrary<string> = text): FastCheck.Arb
   )
 
 /**
+ * An operation on an activity: asking for it, or taking it back.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const activityOp = (
+  key: FastCheck.Arbitrary<string> = id,
+  name: FastCheck.Arbitrary<string> = id
+): FastCheck.Arbitrary<ActivityOp> =>
+  FastCheck.oneof(
+    { weight: 3, arbitrary: FastCheck.record({ key, name, payload: jsonObject, limitKey: text }).map(runActivity) },
+    { weight: 1, arbitrary: key.map(cancelActivity) }
+  )
+
+/**
  * A trace step, with `assigned` or without.
  *
  * @since 0.1.0
@@ -298,6 +313,7 @@ export const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
     processed: id,
     timers: FastCheck.array(timerOp(), { maxLength: 3 }),
     spawns: FastCheck.array(spawn, { maxLength: 2 }),
+    activities: FastCheck.array(activityOp(), { maxLength: 3 }),
     trace: traceStep
   },
   { requiredKeys: [] }

@@ -6,10 +6,17 @@
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
-import type { Commit, WorkItem } from "../Commit.js"
-import type { Burial, DeadLetter, Failure } from "../DeadLetter.js"
+import type { ActivityEntry, Commit, WorkItem } from "../Commit.js"
+import type { Burial, DeadLetter, Failure, Kind } from "../DeadLetter.js"
+import * as Event from "../Event.js"
 import * as Execution from "../Execution.js"
-import { type DeadLetterQuery, ExecutionStore, type ListQuery } from "../ExecutionStore.js"
+import {
+  type ActivityClaim,
+  type ClaimedActivity,
+  type DeadLetterQuery,
+  ExecutionStore,
+  type ListQuery
+} from "../ExecutionStore.js"
 import { statuses } from "../internal/codec/execution.js"
 import type { StoreConflict, StoreError } from "../StoreError.js"
 import * as Generators from "./Generators.js"
@@ -54,6 +61,15 @@ export type Operation =
   | { readonly _tag: "Fail"; readonly ack: AckOf; readonly failure: Omit<Failure, "work" | "failedAt"> }
   | { readonly _tag: "Bury"; readonly ack: AckOf; readonly why: Burial }
   | { readonly _tag: "Redrive" | "Discard"; readonly nth: number }
+  | { readonly _tag: "Claim"; readonly claim: ActivityClaim }
+  | { readonly _tag: "Leave"; readonly owner: string; readonly orphans: boolean }
+  | {
+      readonly _tag: "EndRun"
+      readonly nth: number
+      readonly how: (typeof ends)[number]
+      readonly failure: Omit<Failure, "work" | "failedAt">
+    }
+  | { readonly _tag: "CancelActivity"; readonly id: string; readonly key: string }
   | { readonly _tag: "Trace"; readonly id: string; readonly step: NonNullable<Commit["trace"]> }
   | { readonly _tag: "Purge"; readonly id: string; readonly base: Base }
   | { readonly _tag: "LoadForEvent"; readonly id: string; readonly eventId: string }
@@ -77,6 +93,15 @@ export const ids = ["a", "\ufffd", "\u{1f600}"] as const
  * @category arbitraries
  */
 export const eventIds = ["e1", "e2", "x'4142'"] as const
+
+const ends = ["complete", "fail", "release", "drop", "bury"] as const
+
+const endOf = ({ executionId, key, name, version }: Pick<ActivityEntry, "executionId" | "key" | "name" | "version">) =>
+  Event.make({
+    id: Event.activityId(executionId, key, version),
+    kind: Event.WellKnownKind.ActivityEnded,
+    data: { name }
+  })
 
 const id = FastCheck.constantFrom(...ids)
 const definitionId = FastCheck.constantFrom("order", "refund")
@@ -105,6 +130,27 @@ const ackOf: FastCheck.Arbitrary<AckOf> = FastCheck.oneof(
 
 const path = FastCheck.constantFrom("", "p", "q", "@ttl")
 
+const activityKey = FastCheck.constantFrom("k", "K", "l", "\ufffd")
+
+const activityName = FastCheck.constantFrom("charge", "ship")
+
+const owner = FastCheck.constantFrom("one", "two")
+
+const claim = FastCheck.record(
+  {
+    name: activityName,
+    owner,
+    limit: FastCheck.integer({ min: 1, max: 4 }),
+    concurrency: FastCheck.integer({ min: 1, max: 3 }),
+    rate: FastCheck.record({
+      limit: FastCheck.integer({ min: 1, max: 3 }),
+      window: FastCheck.constantFrom(1, 7, 60)
+    }),
+    after: Generators.text
+  },
+  { requiredKeys: ["name", "owner", "limit"] }
+)
+
 const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
   {
     emits: FastCheck.array(
@@ -126,6 +172,7 @@ const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
       FastCheck.record({ childId: id, rootPath: Generators.text, context: Generators.jsonObject }),
       { maxLength: 2 }
     ),
+    activities: FastCheck.array(Generators.activityOp(activityKey, activityName), { maxLength: 3 }),
     trace: Generators.traceStep
   },
   { requiredKeys: [] }
@@ -155,7 +202,7 @@ const query = FastCheck.record(
 
 const deadLetterQuery = FastCheck.record(
   {
-    kind: FastCheck.constantFrom<"Outbox" | "Spawn" | "Timer">("Outbox", "Spawn", "Timer"),
+    kind: FastCheck.constantFrom<Kind>("Outbox", "Spawn", "Timer", "Activity"),
     executionId: id,
     limit: FastCheck.integer({ min: 1, max: 4 })
   },
@@ -192,6 +239,18 @@ export const operation: FastCheck.Arbitrary<Operation> = FastCheck.oneof(
   { weight: 3, arbitrary: FastCheck.record({ _tag: tagged("Bury"), ack: work, why: Generators.burial }) },
   { weight: 2, arbitrary: FastCheck.record({ _tag: tagged("Redrive"), nth }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Discard"), nth }) },
+  { weight: 4, arbitrary: FastCheck.record({ _tag: tagged("Claim"), claim }) },
+  { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Leave"), owner, orphans: FastCheck.boolean() }) },
+  {
+    weight: 5,
+    arbitrary: FastCheck.record({
+      _tag: tagged("EndRun"),
+      nth,
+      how: FastCheck.constantFrom(...ends),
+      failure: Generators.failure
+    })
+  },
+  { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("CancelActivity"), id, key: activityKey }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("DeadLetters"), query: deadLetterQuery }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Trace"), id, step: Generators.traceStep }) },
   { weight: 1, arbitrary: FastCheck.record({ _tag: tagged("Purge"), id, base }) },
@@ -263,7 +322,7 @@ export interface Player {
  * @category constructors
  */
 export const makePlayer = (): Player => {
-  const played: Played = { versions: new Map(), seqs: [] }
+  const played: Played = { versions: new Map(), seqs: [], runs: [] }
   return {
     play: (operation) => Effect.catchAll(run(played, operation), (error) => Effect.succeed({ failed: error.message })),
 
@@ -271,17 +330,20 @@ export const makePlayer = (): Player => {
       ...state,
       outbox: state.outbox.map((entry) => ({ ...entry, seq: rank(played, [entry.seq]) })),
       spawns: state.spawns.map(({ seq: _, ...entry }) => entry),
+      activities: state.activities.map(({ seq: _, ...entry }) => entry),
       deadLetters: state.deadLetters.map((letter) => withoutIds(played, letter))
     }))
   }
 }
 
 /**
- * What a player remembers: all versions of each execution that were committed, and all seqs of the outbox in the order in which they came.
+ * What a player remembers: all versions of each execution that were committed, all seqs of the outbox and all activities that were claimed, in the
+ * order in which they came.
  */
 interface Played {
   readonly versions: Map<string, ReadonlyArray<Execution.Execution>>
   readonly seqs: Array<number>
+  readonly runs: Array<ClaimedActivity>
 }
 
 const rank = ({ seqs }: Played, given: ReadonlyArray<number>): ReadonlyArray<number> =>
@@ -320,7 +382,7 @@ const resolve = (played: Played, ack: AckOf): Effect.Effect<WorkItem | undefined
 /** A dead letter without the numbers that two stores need not have in common. */
 const withoutIds = (played: Played, { id: _, row, text, work, ...letter }: DeadLetter) => ({
   ...letter,
-  work: work._tag === "Outbox" ? { ...work, seq: rank(played, [work.seq]) } : work._tag === "Spawn" ? work._tag : work,
+  work: work._tag === "Outbox" ? { ...work, seq: rank(played, [work.seq]) } : work._tag === "Timer" ? work : work._tag,
   row: row._tag === "Some" ? { ...row.value, seq: undefined } : undefined,
   text: text.replace(/^\{"seq":\d+/, "{")
 })
@@ -387,6 +449,47 @@ const runAck = (played: Played, { ack }: OperationOf<"Ack">): Effect.Effect<unkn
     }
   })
 
+/** A run without the numbers that two stores need not have in common. */
+const withoutNumbers = ({ claim: _, seq: __, ...run }: ClaimedActivity) => run
+
+const runClaim = (played: Played, { claim }: OperationOf<"Claim">) =>
+  Effect.gen(function* () {
+    const { activities, leases } = yield* ExecutionStore
+    const { entries: unknown } = yield* activities.claim({ ...claim, owner: "nobody" })
+    yield* leases.renew({ pool: "activities", holder: claim.owner, ttl: 10 })
+    const found = yield* activities.claim(claim)
+    played.runs.push(...found.entries)
+    const waiting = yield* activities.waiting(claim.owner)
+    const owned = yield* activities.owned(claim.owner)
+    return { unknown, ...found, entries: found.entries.map(withoutNumbers), waiting, owned: owned.length }
+  })
+
+const runLeave = ({ orphans, owner }: OperationOf<"Leave">) =>
+  Effect.gen(function* () {
+    const { activities, leases } = yield* ExecutionStore
+    yield* leases.leave("activities", owner)
+    return yield* orphans ? activities.releaseOrphans : activities.releaseAll(owner)
+  })
+
+const runEnd = (played: Played, { failure, how, nth }: OperationOf<"EndRun">) =>
+  Effect.gen(function* () {
+    const { activities, deadLetters } = yield* ExecutionStore
+    const run = pick(played.runs, nth)
+    if (run === undefined) return undefined
+    switch (how) {
+      case "complete":
+        return yield* activities.complete(run, run.executionId, endOf(run))
+      case "fail":
+        return yield* activities.fail(run, failure)
+      case "release":
+        return yield* activities.release(run, failure.retryAt)
+      case "drop":
+        return yield* activities.drop(run)
+      case "bury":
+        return yield* deadLetters.bury({ _tag: "Activity", seq: run.seq }, { ...failure, reason: "rejected" })
+    }
+  })
+
 const run = (
   played: Played,
   operation: Operation
@@ -416,6 +519,14 @@ const run = (
         return yield* store.deadLetters.redrive(yield* deadLetterId(operation.nth))
       case "Discard":
         return yield* store.deadLetters.discard(yield* deadLetterId(operation.nth))
+      case "Claim":
+        return yield* runClaim(played, operation)
+      case "Leave":
+        return yield* runLeave(operation)
+      case "EndRun":
+        return yield* runEnd(played, operation)
+      case "CancelActivity":
+        return yield* store.activities.cancel(operation.id, operation.key, endOf)
       case "DeadLetters": {
         const { entries, next } = yield* store.deadLetters.list(operation.query)
         return { entries: entries.map((letter) => withoutIds(played, letter)), next: Option.isSome(next) }

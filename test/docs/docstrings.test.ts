@@ -82,6 +82,7 @@ const places = (wrong: (documented: Documented) => boolean): ReadonlyArray<strin
 
 /** Where no user starts: what other modules give or fail with, and what authors of a store implement. */
 const withoutExample = [
+  "ActivityError",
   "ControlError",
   "DefinitionError",
   "EncodedStore",

@@ -231,6 +231,7 @@ describeLayer<ExecutionRuntime.CommonOptions>({
     timerInterval: patience,
     leases: ["boolean", ...object],
     retention: object,
+    activityTtl: time,
     commitsBuffer: count,
     stallAfter: patience,
     statsInterval: patience

@@ -16,6 +16,8 @@ const commit = (parts: Partial<EncodedCommit> = {}): EncodedCommit => ({
   cancelled: [],
   armed: [],
   spawns: [],
+  stopped: [],
+  asked: { activities: [], askedAt: 1.5, traceparent: null },
   trace: undefined,
   ack: undefined,
   ...parts
@@ -32,6 +34,12 @@ const everything = (count: number, version: number): EncodedCommit => {
     cancelled: names,
     armed: names.map((path) => ({ path, fireAt: 1.5 })),
     spawns: names.map((childId) => ({ childId, rootPath: "R", context: "{}" })),
+    stopped: names,
+    asked: {
+      activities: names.map((key) => ({ key, name: "n", limitKey: "", payload: "{}" })),
+      askedAt: 1.5,
+      traceparent: null
+    },
     trace: "{}",
     ack: { _tag: "Outbox", seq: 1 }
   })
@@ -46,18 +54,18 @@ describe("the plan of a commit", () => {
       const one = makePlan(sql, 200, everything(5, version)).statements
       const many = makePlan(sql, 200, everything(500, version)).statements
       expect(many.map((statement) => statement.sql)).toEqual(one.map((statement) => statement.sql))
-      expect(one).toHaveLength(10)
+      expect(one).toHaveLength(12)
       const carriers = many.flatMap((statement, i) =>
         statement.params.some((param) => typeof param === "string" && param.includes("padding")) ? [i] : []
       )
-      expect(carriers).toEqual([9])
+      expect(carriers).toEqual([11])
     })
 
     it(`at version ${version} as few emits as are common, and one timer, are parameters of their own`, () => {
       for (const count of [1, 2, 3, 4]) {
         const few = { ...everything(count, version), armed: [{ path: "late", fireAt: 1.5 }] }
         const { emits, statements } = makePlan(sql, 200, few)
-        expect(statements).toHaveLength(10)
+        expect(statements).toHaveLength(12)
         const names = few.emits.flatMap(({ event, targetId }) => [targetId, event])
         expect(statements[emits]?.params.slice(0, 2 * count)).toEqual(names)
         const armed = statements.find(({ params }) => params.includes("late"))

@@ -126,7 +126,7 @@ for (const [name, driver] of Drivers.all) {
           )
           const [corrupt] = [...first.corrupt, ...second.corrupt]
           assert.deepInclude(corrupt, { _tag: "StoreCorrupt", table: "holdfast_dead_letters", key: "2" })
-          assert.include(corrupt?.problem, "kind: expected one of Outbox, Spawn, Timer")
+          assert.include(corrupt?.problem, "kind: expected one of Outbox, Spawn, Timer, Activity")
         }
         assert.isFalse(yield* store.deadLetters.redrive(2))
         assert.isTrue(yield* store.deadLetters.discard(2))

@@ -145,7 +145,7 @@ describe("opening a file", () => {
       yield* run(filename, "UPDATE harel_holdfast_meta SET value = '99' WHERE key = 'schema_version'")
       const error = yield* openError({ filename })
       assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema" })
-      assert.include(error.message, "the database's schema has version 99, this library knows version 3")
+      assert.include(error.message, "the database's schema has version 99, this library knows version 4")
     })
   )
 

@@ -18,13 +18,25 @@ const seen = Effect.all({
   outbox: gauged(Metrics.backlog, { work: "Outbox" }),
   spawns: gauged(Metrics.backlog, { work: "Spawn" }),
   timers: gauged(Metrics.backlog, { work: "Timer" }),
+  activities: gauged(Metrics.backlog, { work: "Activity" }),
+  activityAge: gauged(Metrics.oldestAge, { work: "Activity" }),
   failing: gauged(Metrics.failing, { work: "Outbox" }),
   outboxAge: gauged(Metrics.oldestAge, { work: "Outbox" }),
   timerAge: gauged(Metrics.oldestAge, { work: "Timer" }),
   deadLetters: gauged(Metrics.deadLettersHeld)
 })
 
-const nothing = { outbox: 0, spawns: 0, timers: 0, failing: 0, outboxAge: 0, timerAge: 0, deadLetters: 0 }
+const nothing = {
+  outbox: 0,
+  spawns: 0,
+  timers: 0,
+  activities: 0,
+  activityAge: 0,
+  failing: 0,
+  outboxAge: 0,
+  timerAge: 0,
+  deadLetters: 0
+}
 
 for (const [name, makeStore] of [
   ["memory", MemoryStore.make()],
@@ -40,6 +52,7 @@ for (const [name, makeStore] of [
         yield* store.commit(execution("a"), {
           emits: ["e1", "e2", "e3"].map((id) => ({ targetId: "b", event: event(id) })),
           spawns: [{ childId: "c", rootPath: "", context: {} }],
+          activities: [Commit.runActivity({ key: "k", name: "n" }), Commit.runActivity({ key: "l", name: "n" })],
           timers: [Commit.scheduleTimer("soon", 10), Commit.scheduleTimer("later", 1000)]
         })
         const { entries } = yield* store.pendingOutbox()
@@ -52,14 +65,24 @@ for (const [name, makeStore] of [
         })
         yield* store.deadLetters.bury({ _tag: "Outbox", seq: third }, { reason: "attempts", attempts: 1, error: "no" })
         yield* TestClock.adjust("15 seconds")
-        const waiting = { outbox: 2, spawns: 1, timers: 1, failing: 1, outboxAge: 15, timerAge: 5, deadLetters: 1 }
+        const waiting = {
+          outbox: 2,
+          spawns: 1,
+          timers: 1,
+          activities: 2,
+          activityAge: 15,
+          failing: 1,
+          outboxAge: 15,
+          timerAge: 5,
+          deadLetters: 1
+        }
         assert.deepStrictEqual(yield* seen, waiting)
         yield* TestClock.adjust("1 minute")
-        assert.deepStrictEqual(yield* seen, { ...waiting, outboxAge: 75, timerAge: 65 })
+        assert.deepStrictEqual(yield* seen, { ...waiting, activityAge: 75, outboxAge: 75, timerAge: 65 })
         yield* Effect.forEach([first, second], store.ackOutbox)
         yield* store.deleteTimer({ executionId: "a", path: "soon", fireAt: 10 })
         yield* TestClock.adjust("15 seconds")
-        assert.deepStrictEqual(yield* seen, { ...nothing, spawns: 1, deadLetters: 1 })
+        assert.deepStrictEqual(yield* seen, { ...nothing, spawns: 1, activities: 2, activityAge: 90, deadLetters: 1 })
       }).pipe(isolated)
     )
 

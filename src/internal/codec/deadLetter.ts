@@ -4,12 +4,30 @@ import type { Timer } from "../../Commit.js"
 import { type DeadLetter, Reason } from "../../DeadLetter.js"
 import type { EncodedDeadLetter } from "../../EncodedStore.js"
 import type { StoreCorrupt } from "../../StoreError.js"
+import * as json from "./json.js"
 import * as reader from "./reader.js"
 import * as rows from "./row.js"
 import { stringify } from "./stringify.js"
 
 const reasons = reader.literal(...Reason.literals)
-const kinds = reader.literal("Outbox", "Spawn", "Timer")
+const kinds = reader.literal("Outbox", "Spawn", "Timer", "Activity")
+
+/** What of an activity has no column in the dead letters. */
+export const activityParts = (body: unknown) => {
+  const rest = reader.object(json.parse(rows.text(body, "body")), "body")
+  return {
+    version: reader.integerColumn(rest["version"], "version"),
+    limitKey: reader.string(rest["limit_key"], "limit_key"),
+    payload: rest["payload"]
+  }
+}
+
+/** The same under the names of its columns, or the whole where it is none. */
+const restOf = ({ body }: EncodedDeadLetter) =>
+  Option.match(Option.getRight(Either.try(() => activityParts(body))), {
+    onNone: () => ({ body }),
+    onSome: ({ limitKey, payload, version }) => ({ version, limit_key: limitKey, payload })
+  })
 
 /** The stored row as JSON: what is in the row, under the names of its columns; throws. */
 const textOf = (kind: DeadLetter["_tag"], row: EncodedDeadLetter): string => {
@@ -22,7 +40,14 @@ const textOf = (kind: DeadLetter["_tag"], row: EncodedDeadLetter): string => {
       root_path: row.path,
       context: row.body
     },
-    Timer: { execution_id: row.executionId, path: row.path, fire_at: row.fireAt }
+    Timer: { execution_id: row.executionId, path: row.path, fire_at: row.fireAt },
+    Activity: {
+      seq: row.seq,
+      execution_id: row.executionId,
+      key: row.childId,
+      name: row.path,
+      ...restOf(row)
+    }
   }
   return Either.getOrThrowWith(stringify(columns[kind]), (invalid) => invalid).text
 }
@@ -36,6 +61,18 @@ const timer = (row: EncodedDeadLetter): Timer => ({
   path: reader.string(row.path, "path"),
   fireAt: reader.finite(row.fireAt, "fire_at")
 })
+
+const activity = ({ body, childId, executionId, path }: EncodedDeadLetter) => {
+  const { limitKey, payload, version } = activityParts(body)
+  return {
+    executionId: rows.text(executionId, "execution_id"),
+    key: rows.text(childId, "key"),
+    name: rows.text(path, "name"),
+    limitKey,
+    payload: rows.freeData(payload, "payload"),
+    version
+  }
+}
 
 /** Reads a dead letter; throws. */
 const deadLetter = (row: EncodedDeadLetter): DeadLetter => {
@@ -66,6 +103,10 @@ const deadLetter = (row: EncodedDeadLetter): DeadLetter => {
       const fireAt = typeof row.fireAt === "number" && Number.isFinite(row.fireAt) ? row.fireAt : 0
       const work = { _tag, executionId: reader.string(row.executionId, "execution_id"), path, fireAt }
       return { _tag, ...parts, work, row: rowOf(row, () => timer(row)) }
+    }
+    case "Activity": {
+      const seq = reader.integerColumn(row.seq, "seq")
+      return { _tag, ...parts, work: { _tag, seq }, row: rowOf(row, () => activity(row)) }
     }
   }
 }

@@ -1,5 +1,6 @@
 import * as Either from "effect/Either"
-import type { OutboxEntry, SpawnEntry, WorkItem } from "../../Commit.js"
+import type { ActivityEntry, OutboxEntry, SpawnEntry, Work } from "../../Commit.js"
+import type { EncodedActivity } from "../../EncodedStore.js"
 import type { Execution } from "../../Execution.js"
 import { StoreCorrupt } from "../../StoreError.js"
 import { emitted } from "./event.js"
@@ -11,7 +12,7 @@ export interface Place {
   readonly operation: string
   readonly table: string
   readonly key: string
-  readonly work?: WorkItem | undefined
+  readonly work?: Work | undefined
 }
 
 /** Decodes one stored row; what is thrown or refused on the way becomes the error that names the row. */
@@ -42,7 +43,7 @@ export const partition = <Row, A>(rows: ReadonlyArray<Row>, decode: (row: Row) =
 
 export const text = (u: unknown, column: string): string => reader.string(u, column)
 
-const freeData = (u: unknown, column: string): Execution["context"] =>
+export const freeData = (u: unknown, column: string): Execution["context"] =>
   reader.object(json.parsePython(text(u, column), column), column)
 
 /** Reads a row of the outbox; throws. */
@@ -70,3 +71,38 @@ export const spawnEntry = (row: {
   rootPath: text(row.rootPath, "root_path"),
   context: freeData(row.context, "context")
 })
+
+/** Reads a row of the activities; throws. */
+export const activityEntry = (row: EncodedActivity): ActivityEntry => ({
+  seq: reader.integerColumn(row.seq, "seq"),
+  executionId: text(row.executionId, "execution_id"),
+  key: text(row.key, "key"),
+  name: text(row.name, "name"),
+  limitKey: text(row.limitKey, "limit_key"),
+  payload: freeData(row.payload, "payload"),
+  version: reader.integerColumn(row.version, "version"),
+  traceparent: reader.nullable(reader.string)(row.traceparent, "traceparent"),
+  askedAt: reader.finite(row.askedAt, "asked_at"),
+  readyAt: reader.finite(row.readyAt, "ready_at"),
+  attempts: reader.integerColumn(row.attempts, "attempts"),
+  error: reader.nullable(reader.string)(row.error, "error"),
+  owner: reader.nullable(reader.string)(row.owner, "owner")
+})
+
+/** Reads an activity from the columns of its table; throws. */
+export const activityColumns = (row: { readonly [column: string]: unknown }): ActivityEntry =>
+  activityEntry({
+    seq: row["seq"],
+    executionId: row["execution_id"],
+    key: row["key"],
+    name: row["name"],
+    limitKey: row["limit_key"],
+    payload: row["payload"],
+    version: row["version"],
+    traceparent: row["traceparent"],
+    askedAt: row["asked_at"],
+    readyAt: row["ready_at"],
+    attempts: row["attempts"],
+    error: row["error"],
+    owner: row["owner"]
+  })

@@ -1,58 +1,14 @@
 import * as Either from "effect/Either"
-import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type { Schemas } from "../../Definition.js"
 import type { JsonObject } from "../../Json.js"
-import { type Problem, problemOf } from "../processor/parseProblem.js"
+import type * as activities from "../activity/contract.js"
+import type { Problem } from "../processor/parseProblem.js"
+import { type Codec, type ExcessProperty, endCodec, never, nothing, objectCodec } from "../processor/schemaCodec.js"
 
-/** Values of a type and their stored form. */
-export interface Codec<Stored> {
-  readonly encode: (value: unknown) => Either.Either<Stored, Problem>
-  readonly decode: (stored: unknown) => Either.Either<unknown, Problem>
-}
+export type { Codec } from "../processor/schemaCodec.js"
 
-type ExcessProperty = "preserve" | "ignore" | "error"
-
-const codecOf = (schema: Schema.Schema.AnyNoContext, onExcessProperty: ExcessProperty): Codec<unknown> => {
-  const encode = Schema.encodeUnknownEither(schema, { onExcessProperty })
-  const decode = Schema.decodeUnknownEither(schema, { onExcessProperty })
-  return {
-    encode: (value) => Either.mapLeft(encode(value), problemOf),
-    decode: (stored) => Either.mapLeft(decode(stored), problemOf)
-  }
-}
-
-const isObject = (u: unknown): u is JsonObject => Predicate.isRecord(u) && !Array.isArray(u)
-
-/** A codec whose stored form is a JSON object, as the format has contexts and payloads. */
-const objectCodec = (schema: Schema.Schema.AnyNoContext, onExcessProperty: ExcessProperty): Codec<JsonObject> => {
-  const { decode, encode } = codecOf(schema, onExcessProperty)
-  return {
-    decode,
-    encode: (value) =>
-      Either.filterOrLeft(encode(value), isObject, () => ({
-        path: "",
-        problem: "its schema must encode to a JSON object"
-      }))
-  }
-}
-
-/** A codec of what is nothing: whatever is given, null is stored. */
-const nothing: Codec<unknown> = { encode: () => Either.right(null), decode: () => Either.right(undefined) }
-
-const noError: Codec<unknown> = {
-  encode: () => Either.left({ path: "", problem: "the definition has no error of its own" }),
-  decode: () => Either.left({ path: "", problem: "the definition has no error of its own" })
-}
-
-/** A codec of results and errors. What encodes to nothing is stored as null. */
-const endCodec = (schema: Schema.Schema.AnyNoContext): Codec<unknown> => {
-  const { decode, encode } = codecOf(schema, "ignore")
-  return {
-    encode: (value) => Either.map(encode(value), (stored) => stored ?? null),
-    decode: (stored) => (stored === null ? Either.orElse(decode(undefined), () => decode(null)) : decode(stored))
-  }
-}
+const noError: Codec<unknown> = never("the definition has no error of its own")
 
 /** A definition as the code behind it has it: its names, and how each thing that it names is stored. */
 export interface Contract {
@@ -63,6 +19,8 @@ export interface Contract {
   readonly events: ReadonlyMap<string, Codec<JsonObject>>
   readonly timers: ReadonlySet<string>
   readonly children: ReadonlyMap<string, Contract>
+  /** The activities, each under the key by which the definition names it. */
+  readonly activities: ReadonlyMap<string, activities.Contract>
   readonly result: Codec<unknown>
   readonly error: Codec<unknown>
   /** The first context of an execution that is started with an input. */
@@ -82,7 +40,7 @@ export interface Options {
   readonly onExcessProperty?: ExcessProperty | undefined
 }
 
-const reservedNames = ["Start", "Cancel", "Timeout", "Finished", "timers", "children"]
+const reservedNames = ["Start", "Cancel", "Timeout", "Finished", "ActivityEnded", "timers", "children", "activities"]
 
 const schemasOf = (name: string, options: Options): Schemas => {
   const events: Record<string, Schema.Schema.AnyNoContext> = {}
@@ -99,11 +57,22 @@ const schemasOf = (name: string, options: Options): Schemas => {
   }
 }
 
-export const make = (name: string, options: Options, children: ReadonlyMap<string, Contract>): Contract => {
+/** What a definition refers to: other definitions, and activities. */
+export type References = Pick<Contract, "children" | "activities">
+
+/** An outcome says the name of its activity, and not the key: no two keys may have the same. */
+const demandDistinct = (name: string, { activities }: References): void => {
+  const names = Array.from(activities.values(), (activity) => activity.name)
+  const twice = names.find((activity, i) => names.indexOf(activity) !== i)
+  if (twice !== undefined) throw new Error(`definition ${name}: there are two activities of the name ${twice}`)
+}
+
+export const make = (name: string, options: Options, references: References): Contract => {
   if (name === "") throw new Error("a definition must have a name")
   if (options.input !== undefined && options.initial === undefined) {
     throw new Error(`definition ${name}: an input needs \`initial\`, which makes the first context of it`)
   }
+  demandDistinct(name, references)
   const schemas = schemasOf(name, options)
   const { initial } = options
   return {
@@ -113,7 +82,7 @@ export const make = (name: string, options: Options, children: ReadonlyMap<strin
     input: objectCodec(schemas.input, "ignore"),
     events: new Map(Object.entries(schemas.events).map(([kind, schema]) => [kind, objectCodec(schema, "ignore")])),
     timers: new Set(options.timers),
-    children,
+    ...references,
     result: schemas.result === undefined ? nothing : endCodec(schemas.result),
     error: schemas.error === undefined ? noError : endCodec(schemas.error),
     initial: initial === undefined ? (input) => input : (input) => Reflect.apply(initial, undefined, [input]),

@@ -2,8 +2,10 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { Class as PipeableClass } from "effect/Pipeable"
+import type { Any as AnyActivity } from "../../Activity.js"
 import type { Any, ImplementationOptions, Schemas } from "../../Definition.js"
 import { ExecutionRuntime } from "../../ExecutionRuntime.js"
+import { contractOf as contractOfActivity } from "../activity/contract.js"
 import * as client from "./client.js"
 import * as contracts from "./contract.js"
 import * as steps from "./steps.js"
@@ -13,6 +15,7 @@ export const TypeId: unique symbol = Symbol.for("holdfast/Definition")
 
 export interface Options extends contracts.Options {
   readonly children?: { readonly [key: string]: Any } | undefined
+  readonly activities?: { readonly [key: string]: AnyActivity } | undefined
 }
 
 /** What every definition is; its client and its functions on steps are assigned to it. */
@@ -54,11 +57,10 @@ const implementation = (contract: contracts.Contract) => {
   return { of: <H>(handlers: H): H => handlers, toTransition, toLayer }
 }
 
-export const make = (name: string, { children = {}, ...options }: Options): Any => {
-  const contract = contracts.make(
-    name,
-    options,
-    new Map(Object.entries(children).map(([key, child]) => [key, contractOf(child)]))
-  )
+export const make = (name: string, { activities = {}, children = {}, ...options }: Options): Any => {
+  const contract = contracts.make(name, options, {
+    children: new Map(Object.entries(children).map(([key, child]) => [key, contractOf(child)])),
+    activities: new Map(Object.entries(activities).map(([key, activity]) => [key, contractOfActivity(activity)]))
+  })
   return Object.assign(new Base(contract), client.make(contract), steps.make(contract), implementation(contract))
 }

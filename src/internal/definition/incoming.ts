@@ -1,10 +1,12 @@
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type { Outcome } from "../../Activity.js"
 import type { EndedChild, FiredTimer } from "../../Definition.js"
 import { WellKnownKind } from "../../Event.js"
 import type { JsonObject } from "../../Json.js"
 import { EventInvalid } from "../../ProcessorError.js"
 import * as Step from "../../Step.js"
+import { decode, told } from "../activity/outcome.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { resultOfCarried } from "../processor/step.js"
 import type { Contract } from "./contract.js"
@@ -18,6 +20,7 @@ export type Incoming =
   | { readonly _tag: "Event"; readonly kind: string; readonly payload: unknown }
   | { readonly _tag: "Timeout"; readonly timer: FiredTimer }
   | { readonly _tag: "Finished"; readonly key: string; readonly children: ReadonlyArray<EndedChild<unknown>> }
+  | { readonly _tag: "Activity"; readonly name: string; readonly outcome: Outcome<unknown, unknown> }
 
 /** A step at its beginning, and what came to it; nothing where the definition has nothing to do. */
 export interface Arrived {
@@ -86,6 +89,20 @@ const finished = (contract: Contract, begun: Builder): Either.Either<Arrived, Ev
   }))
 }
 
+const activityEnded = (contract: Contract, step: Builder): Either.Either<Arrived, EventInvalid> => {
+  const { event, execution } = step
+  const ended = told(event)
+  const found = Array.from(contract.activities).find(([, { name }]) => name === ended?.activity)
+  if (ended === undefined || found === undefined) {
+    return unknownEvent(contract, step, `activity ${JSON.stringify(event.data["activity"])}`)
+  }
+  const [name, activity] = found
+  return Either.mapBoth(decode(activity, ended, execution.id, event), {
+    onLeft: (problem) => invalid(step, `outcome of activity ${JSON.stringify(ended.activity)}`, problem),
+    onRight: (outcome) => ({ step, incoming: { _tag: "Activity" as const, name, outcome } })
+  })
+}
+
 const named = (contract: Contract, step: Builder): Either.Either<Arrived, EventInvalid> => {
   const { data, kind } = step.event
   const subject = `payload of event ${JSON.stringify(kind)}`
@@ -108,6 +125,8 @@ export const arrive = (contract: Contract, step: Builder): Either.Either<Arrived
       return timeout(contract, step)
     case WellKnownKind.Finished:
       return finished(contract, step)
+    case WellKnownKind.ActivityEnded:
+      return activityEnded(contract, step)
     default:
       return named(contract, step)
   }

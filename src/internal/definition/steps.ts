@@ -2,6 +2,7 @@ import * as Either from "effect/Either"
 import { dual } from "effect/Function"
 import type { SendOptions } from "../../Definition.js"
 import * as Step from "../../Step.js"
+import { ask } from "../activity/step.js"
 import * as step from "../processor/step.js"
 import { describe } from "../util/errorText.js"
 import { type Contract, initialContext } from "./contract.js"
@@ -10,6 +11,10 @@ type Builder = Step.Builder<unknown>
 
 interface SpawnOptions {
   readonly id?: string | undefined
+}
+
+interface RunOptions {
+  readonly key?: string | undefined
 }
 
 interface FinishOptions {
@@ -50,6 +55,15 @@ const spawn =
     return Step.spawn(self, key, id === undefined ? made : { ...made, id })
   }
 
+const run =
+  ({ activities }: Contract) =>
+  (self: Builder, name: string, payload?: unknown, { key }: RunOptions = {}): Builder => {
+    const activity = activities.get(name)
+    return activity === undefined
+      ? step.invalidate(self, { subject: "activity", path: "", problem: `there is no activity ${name}` })
+      : ask(self, activity, payload, key)
+  }
+
 const emit =
   ({ events }: Contract) =>
   (self: Builder, target: string, kind: string, payload: unknown, { after, at, id }: SendOptions = {}): Builder => {
@@ -79,6 +93,7 @@ export const make = (contract: Contract) => {
     cancelTimer: Step.cancelTimer,
     spawn: dual(onBuilder, spawnOne),
     spawnAll: dual(3, spawnAll),
+    runActivity: dual(onBuilder, run(contract)),
     emit: dual(onBuilder, emit(contract))
   }
 }

@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import type { Outcome } from "../../Activity.js"
 import type { ImplementationOptions } from "../../Definition.js"
 import { InvalidImplementation } from "../../DefinitionError.js"
 import type { Event } from "../../Event.js"
@@ -18,7 +19,7 @@ import { arrive, type Incoming } from "./incoming.js"
 
 type Builder = Step.Builder<unknown>
 type Result<E, R> = Step.Step<unknown> | Effect.Effect<Step.Step<unknown>, E, R>
-type AnyHandler<E, R> = (step: Builder, argument: unknown) => Result<E, R>
+type AnyHandler<E, R> = (step: Builder, argument: unknown, more?: unknown) => Result<E, R>
 
 /** What a definition does with what comes to it. */
 export type Run<E, R> = (step: Builder, incoming: Incoming) => Result<E, R>
@@ -29,7 +30,7 @@ const member = (u: unknown, key: string): unknown =>
   Predicate.isRecord(u) && Object.hasOwn(u, key) ? u[key] : undefined
 
 /** The handlers that are not there. The compiler finds them first, where there is one. */
-const missing = ({ children, events, timers }: Contract, handlers: unknown): ReadonlyArray<string> => {
+const missing = ({ activities, children, events, timers }: Contract, handlers: unknown): ReadonlyArray<string> => {
   const absentOf = (group: unknown, keys: Iterable<string>, prefix: string) =>
     Array.from(keys)
       .filter((key) => !isHandler(member(group, key)))
@@ -37,12 +38,24 @@ const missing = ({ children, events, timers }: Contract, handlers: unknown): Rea
   return [
     ...absentOf(handlers, ["Start", ...events.keys()], ""),
     ...absentOf(member(handlers, "timers"), timers, "timers."),
-    ...absentOf(member(handlers, "children"), children.keys(), "children.")
+    ...absentOf(member(handlers, "children"), children.keys(), "children."),
+    ...Array.from(activities.keys()).flatMap((key) =>
+      absentOf(member(member(handlers, "activities"), key), ["success", "failure"], `activities.${key}.`)
+    )
   ]
 }
 
-const call = <E, R>(handler: unknown, step: Builder, argument?: unknown): Result<E, R> =>
-  isHandler<E, R>(handler) ? handler(step, argument) : step
+const call = <E, R>(handler: unknown, step: Builder, argument?: unknown, more?: unknown): Result<E, R> =>
+  isHandler<E, R>(handler) ? handler(step, argument, more) : step
+
+const ofOutcome = <E, R>(
+  handlers: unknown,
+  step: Builder,
+  { attempts, key, result }: Outcome<unknown, unknown>
+): Result<E, R> => {
+  const [name, argument] = Either.isRight(result) ? ["success", result.right] : ["failure", result.left]
+  return call(member(handlers, String(name)), step, argument, { key, attempts })
+}
 
 const ofHandlers =
   <E, R>(handlers: unknown): Run<E, R> =>
@@ -58,6 +71,8 @@ const ofHandlers =
         return call(member(member(handlers, "timers"), incoming.timer.path), step, incoming.timer)
       case "Finished":
         return call(member(member(handlers, "children"), incoming.key), step, incoming.children)
+      case "Activity":
+        return ofOutcome(member(member(handlers, "activities"), incoming.name), step, incoming.outcome)
     }
   }
 

@@ -3,6 +3,7 @@ import * as Option from "effect/Option"
 import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { leaseLost } from "../util/fence.js"
+import { type ExecutionRow, statusOf } from "./executions.js"
 import { addEmit, takeEntry } from "./outbox.js"
 import { addSpawn, takeSpawn } from "./spawns.js"
 import type { Tables } from "./tables.js"
@@ -20,6 +21,28 @@ const settle = (tables: Tables, ack: EncodedCommit["ack"]): void => {
       removeTimer(tables, ack)
       break
   }
+}
+
+const stopActivity = ({ activities }: Tables, executionId: string, key: string): void => {
+  const row = activities.find(executionId, key)
+  if (row !== undefined) activities.remove(row.seq)
+}
+
+const askActivities = ({ activities }: Tables, { asked, executionId, version }: EncodedCommit): void => {
+  const { askedAt, traceparent } = asked
+  for (const activity of asked.activities) {
+    const place = { executionId, version: version + 1, traceparent, askedAt, readyAt: askedAt }
+    activities.add({ ...activity, ...place, attempts: 0, error: null })
+  }
+}
+
+const ended: ReadonlyArray<unknown> = ["DONE", "CANCELLED", "CANCELLING"]
+
+/** An execution that comes to its end, or is being cancelled, waits for no activity any more: they go with it. */
+const endActivities = ({ activities, executions }: Tables, id: string, before: ExecutionRow | undefined): void => {
+  if (before === undefined || activities.of(id).length === 0) return
+  const status = statusOf(executions.get(id))
+  if (ended.includes(status) && status !== statusOf(before)) activities.removeOf(id)
 }
 
 /** Writes a commit where the stored version is the expected one, and the lease is held that it is fenced by. */
@@ -40,10 +63,15 @@ export const commit = (
     if (fence !== undefined && !tables.pools.isHeld(fence)) {
       return Effect.fail(leaseLost({ operation: "commit", executionId }, fence))
     }
-    return Effect.succeed(apply(tables, traceMax, commit))
+    return Effect.succeed(apply(tables, traceMax, commit, stored))
   })
 
-const apply = (tables: Tables, traceMax: number, commit: EncodedCommit): CommitOutcome => {
+const apply = (
+  tables: Tables,
+  traceMax: number,
+  commit: EncodedCommit,
+  stored: ExecutionRow | undefined
+): CommitOutcome => {
   const { data, definitionId, executionId, version } = commit
   tables.executions.set({ id: executionId, definitionId, data, version: version + 1 })
   // Before the timers are armed: a step may arm the very timer that it was fired by.
@@ -54,6 +82,9 @@ const apply = (tables: Tables, traceMax: number, commit: EncodedCommit): CommitO
   for (const path of commit.cancelled) cancelTimer(tables, executionId, path)
   for (const { fireAt, path } of commit.armed) armTimer(tables, { executionId, path, fireAt })
   for (const spawn of commit.spawns) addSpawn(tables, { parentId: executionId, ...spawn })
+  for (const key of commit.stopped) stopActivity(tables, executionId, key)
+  askActivities(tables, commit)
+  endActivities(tables, executionId, stored)
   if (commit.trace !== undefined) tables.traces.add(executionId, commit.trace, traceMax)
   return { _tag: "Applied", seqs }
 }

@@ -1,10 +1,14 @@
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
-import type { WorkItem } from "../../Commit.js"
+import type { Work, WorkItem } from "../../Commit.js"
 import type { Burial, Failure } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter, EncodedEmit, EncodedStats } from "../../EncodedStore.js"
+import type { JsonObject } from "../../Json.js"
+import { activityParts } from "../codec/deadLetter.js"
+import { stringify } from "../codec/stringify.js"
 import { fenced } from "./leases.js"
 import { addEmit, takeEntry } from "./outbox.js"
 import { Ordered } from "./sortedArray.js"
@@ -79,8 +83,11 @@ type Stored = Pick<EncodedDeadLetter, "kind" | "seq" | "executionId" | "childId"
 
 const nothing = { seq: null, childId: null, path: null, fireAt: null, body: null }
 
+/** What a dead letter has no column for: the payload is a text in it, to the byte. */
+const bodyOf = (rest: JsonObject): string => Either.getOrThrowWith(stringify(rest), (invalid) => invalid).text
+
 /** Removes the row of a piece of work, and gives it as a dead letter keeps it. */
-const remove = (tables: Tables, work: WorkItem): Stored | undefined => {
+const remove = (tables: Tables, work: Work): Stored | undefined => {
   switch (work._tag) {
     case "Outbox": {
       const row = takeEntry(tables, work.seq)
@@ -96,12 +103,26 @@ const remove = (tables: Tables, work: WorkItem): Stored | undefined => {
       const { executionId, fireAt, path } = work
       return removeTimer(tables, work) ? { ...nothing, kind: work._tag, executionId, path, fireAt } : undefined
     }
+    case "Activity": {
+      const row = tables.activities.remove(work.seq)
+      if (row === undefined) return undefined
+      const { executionId, key: childId, limitKey: limit_key, name: path, payload, seq, version } = row
+      return {
+        ...nothing,
+        kind: work._tag,
+        seq,
+        executionId,
+        childId,
+        path,
+        body: bodyOf({ version, limit_key, payload })
+      }
+    }
   }
 }
 
 const bury = (
   tables: Tables,
-  work: WorkItem,
+  work: Work,
   why: Burial & { readonly diedAt: number },
   emit: EncodedEmit | undefined
 ): boolean => {
@@ -112,8 +133,26 @@ const bury = (
   return true
 }
 
-/** Puts the row back; false where the timer's path is armed for another time. */
-const restore = (tables: Tables, row: EncodedDeadLetter): boolean => {
+const restoreActivity = ({ activities }: Tables, row: DeadLetterRow): boolean => {
+  const { limitKey, payload, version } = activityParts(row.body)
+  const diedAt = Number(row.diedAt)
+  return activities.add({
+    executionId: String(row.executionId),
+    key: String(row.childId),
+    name: String(row.path),
+    limitKey,
+    payload,
+    version,
+    traceparent: null,
+    askedAt: diedAt,
+    readyAt: diedAt,
+    attempts: 0,
+    error: null
+  })
+}
+
+/** Puts the row back; false where the timer's path is armed for another time, or there is another activity of the key. */
+const restore = (tables: Tables, row: DeadLetterRow): boolean => {
   if (row.kind === "Outbox") {
     addEmit(tables, { targetId: row.executionId, event: row.body })
     return true
@@ -122,6 +161,7 @@ const restore = (tables: Tables, row: EncodedDeadLetter): boolean => {
     addSpawn(tables, { parentId: row.executionId, childId: row.childId, rootPath: row.path, context: row.body })
     return true
   }
+  if (row.kind === "Activity") return restoreActivity(tables, row)
   const timer = { executionId: String(row.executionId), path: String(row.path), fireAt: Number(row.fireAt) }
   const armed = tables.timers.at(timer.executionId, timer.path)
   if (armed === undefined) armTimer(tables, timer)
@@ -142,7 +182,10 @@ const list = ({ deadLetters }: Tables, query: Parameters<Encoded["listDeadLetter
   return Array.from(Iterable.take(Iterable.filter(deadLetters.after(after), matches), limit))
 }
 
-const stats = ({ deadLetters, delayed, failures, outbox, spawns, timers }: Tables, now: number): EncodedStats => ({
+const stats = (
+  { activities, deadLetters, delayed, failures, outbox, spawns, timers }: Tables,
+  now: number
+): EncodedStats => ({
   outbox: { count: outbox.size, failing: failures.count("Outbox"), event: outbox.first()?.event ?? null },
   spawns: { count: spawns.size, failing: failures.count("Spawn") },
   timers: {
@@ -152,6 +195,12 @@ const stats = ({ deadLetters, delayed, failures, outbox, spawns, timers }: Table
     earliest: timers.due.first()?.fireAt ?? null
   },
   delayed: { count: delayed.size, corrupt: 0, dueAt: delayed.next() ?? null },
+  activities: {
+    count: activities.size,
+    failing: Iterable.size(Iterable.filter(activities.after(0), ({ attempts }) => attempts > 0)),
+    running: Iterable.size(activities.owned()),
+    askedAt: activities.first()?.askedAt ?? null
+  },
   deadLetters: { count: deadLetters.size, diedAt: deadLetters.first()?.diedAt ?? null }
 })
 

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
+import * as activities from "./activities.js"
 import { commit } from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
@@ -26,6 +27,7 @@ export const make = (tables: Tables, traceMax: number): Encoded => ({
   ...outbox.makeDelayed(tables),
   ...spawns.make(tables),
   ...timers.make(tables),
+  ...activities.make(tables),
   ...deadLetters.make(tables),
   ...verify.make(tables),
   ...leases.make(tables),

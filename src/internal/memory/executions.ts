@@ -76,6 +76,9 @@ const listedOf = (row: ExecutionRow): Listed => {
   return fresh
 }
 
+/** The status of an execution as a listing has it, null where there is none. */
+export const statusOf = (row: ExecutionRow | undefined): unknown => (row === undefined ? null : listedOf(row).status)
+
 const list = ({ executions }: Tables, query: Parameters<Encoded["list"]>[0]) => {
   const { after, definitionId, limit, parentId, rootsOnly, status } = query
   const statuses = status === undefined ? undefined : new Set<unknown>(status)
@@ -99,6 +102,7 @@ const purge = (tables: Tables, id: string, expectedVersion: number): boolean => 
     if (row.targetId === id) takeEntry(tables, row.seq)
   }
   dropSpawns(tables, id)
+  tables.activities.removeOf(id)
   tables.deadLetters.removeOf(id)
   return tables.executions.delete(id)
 }

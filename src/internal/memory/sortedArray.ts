@@ -1,3 +1,5 @@
+import * as Order from "effect/Order"
+
 /**
  * Items kept in the order of their keys, each key once: a sorted array, searched by halving. Reading a page costs the page; inserting and
  * removing move what lies behind, which is cheap for the sizes that fit into a process.
@@ -73,5 +75,28 @@ export class Ordered<K, A> {
       const item = this.items[i]
       if (item !== undefined) yield item
     }
+  }
+}
+
+/** Rows that are numbered as they come. A number is given once, also where its row is gone. */
+export class Numbered<Row extends { readonly seq: number }> extends Ordered<number, Row> {
+  private lastSeq = 0
+
+  constructor() {
+    super((row) => row.seq, Order.number)
+  }
+
+  /** Adds the row that is made with the next number. */
+  add(make: (seq: number) => Row): number {
+    this.lastSeq++
+    this.set(make(this.lastSeq))
+    return this.lastSeq
+  }
+
+  /** Removes a row, and gives what it was. */
+  take(seq: number): Row | undefined {
+    const row = this.get(seq)
+    this.delete(seq)
+    return row
   }
 }

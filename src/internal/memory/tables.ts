@@ -1,12 +1,12 @@
 import { compareUtf8 } from "../codec/utf8Order.js"
+import { Activities } from "./activities.js"
 import { DeadLetters, Failures } from "./deadLetters.js"
 import { Definitions } from "./definitions.js"
 import { type ExecutionRow, Traces } from "./executions.js"
 import { Pools } from "./leases.js"
 import { Ledger } from "./ledger.js"
-import { Numbered } from "./numbered.js"
 import { Delayed, type OutboxRow } from "./outbox.js"
-import { Ordered } from "./sortedArray.js"
+import { Numbered, Ordered } from "./sortedArray.js"
 import type { SpawnRow } from "./spawns.js"
 import { Timers } from "./timers.js"
 
@@ -21,6 +21,7 @@ export class Tables {
   readonly delayed = new Delayed()
   readonly spawns = new Numbered<SpawnRow>()
   readonly timers = new Timers()
+  readonly activities = new Activities()
   readonly ledger = new Ledger()
   readonly failures = new Failures()
   readonly deadLetters = new DeadLetters()

@@ -12,9 +12,9 @@ import * as log from "../telemetry/log.js"
 import { fencedBy } from "../util/fence.js"
 import * as several from "../util/several.js"
 import {
-  annotations,
   type Attempt,
   type Attempts,
+  annotations,
   attemptOf,
   type Decided,
   decided,

@@ -17,7 +17,7 @@ const anyPending = <A>(
       : Option.match(page.next, { onNone: () => Effect.succeed(false), onSome: (after) => anyPending(read, after) })
   )
 
-/** An effect that waits until no event and no spawn is pending. */
+/** An effect that waits until no event, no spawn and no activity is pending. */
 export const make = (
   relays: ReadonlyArray<QueueWorker>,
   pollInterval: Duration.DurationInput
@@ -33,8 +33,12 @@ export const make = (
 
     const anything = Effect.withTracerEnabled(
       Effect.map(
-        Effect.all([anyPending(store.pendingOutbox), anyPending(store.pendingSpawns)]),
-        ([outbox, spawns]) => outbox || spawns
+        Effect.all([
+          anyPending(store.pendingOutbox),
+          anyPending(store.pendingSpawns),
+          anyPending((query) => Effect.map(store.activities.list(query), (page) => ({ ...page, failures: [] })))
+        ]),
+        (pending) => pending.some((any) => any)
       ),
       false
     )

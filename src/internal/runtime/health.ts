@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { ActivityWorker } from "../../ActivityWorker.js"
 import type { Health } from "../../ExecutionRuntime.js"
 import type { ExecutionStore, Stats } from "../../ExecutionStore.js"
 import type * as QueueWorker from "../../QueueWorker.js"
@@ -73,6 +74,7 @@ export interface Options {
     readonly outbox: QueueWorker.QueueWorker
     readonly spawns: QueueWorker.QueueWorker
     readonly timers: QueueWorker.QueueWorker
+    readonly activities: ActivityWorker
   }
   readonly shards: Option.Option<Shards.Shards>
   readonly retention: Option.Option<Retention>
@@ -112,6 +114,7 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
       outbox: workers.outbox.health,
       spawns: workers.spawns.health,
       timers: workers.timers.health,
+      activities: workers.activities.health,
       shards: Effect.transposeMapOption(shards, (shards) => shards.health),
       retention: Effect.transposeMapOption(retention, (retention) => retention.health)
     })
@@ -119,6 +122,7 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
       outbox: parts.outbox.outage,
       spawns: parts.spawns.outage,
       timers: parts.timers.outage,
+      activities: parts.activities.outage,
       shards: Option.flatMap(parts.shards, ({ outage }) => outage),
       retention: Option.flatMap(parts.retention, ({ outage }) => outage),
       telemetry: (yield* telemetry.health).outage
@@ -144,6 +148,7 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
       problems,
       ...parts,
       store,
+      unknownActivities: yield* workers.activities.unknown,
       unknownDefinitions: unknownDefinitions.current(options.unknownDefinitions, now),
       oldestAge: Option.flatMap(store, (stats) => oldestOf(stats, now))
     }
@@ -191,7 +196,7 @@ const saturationProblems = (name: string, { saturatedSince }: QueueWorker.Health
         `${name}: all its places have been taken for ${age(seconds)} by work that does not end; all else waits`
     )
 
-type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers">
+type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers" | "activities">
 
 const allStallProblems = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
   const { store } = options.watched
@@ -201,7 +206,8 @@ const allStallProblems = (options: Options, healths: WorkerHealths, now: number)
   return [
     ...stallProblems(store, "outbox", healths.outbox, now, relays),
     ...stallProblems(store, "spawns", healths.spawns, now, relays),
-    ...stallProblems(store, "timers", healths.timers, now, timers)
+    ...stallProblems(store, "timers", healths.timers, now, timers),
+    ...stallProblems(store, "activities", healths.activities, now, relays)
   ]
 }
 

@@ -79,5 +79,28 @@ export const columns: { readonly [table in StoredTable]: Table } = {
       error: "text",
       died_at: "real"
     }
+  },
+  holdfast_activities: {
+    key: rowid,
+    columns: {
+      seq: "integer",
+      execution_id: "text",
+      key: "text",
+      name: "text",
+      limit_key: "text",
+      payload: "text",
+      version: "integer",
+      traceparent: "text?",
+      asked_at: "real",
+      ready_at: "real",
+      attempts: "integer",
+      error: "text?",
+      owner: "text?",
+      claim: "text?"
+    }
+  },
+  holdfast_activity_limits: {
+    key: ["name", "key"],
+    columns: { name: "text", key: "text", free_at: "real" }
   }
 }

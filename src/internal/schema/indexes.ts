@@ -22,6 +22,11 @@ export const indexes = (p: string): ReadonlyArray<string> => {
     index("listing_definition_status", "holdfast_listing (definition_id, status, root, id)"),
     index("listing_parent", "holdfast_listing (parent_id, id)"),
     index("dead_letters_kind", "holdfast_dead_letters (kind)"),
-    index("dead_letters_execution", "holdfast_dead_letters (execution_id)")
+    index("dead_letters_execution", "holdfast_dead_letters (execution_id)"),
+    index("activities_ready", "holdfast_activities (name, ready_at, seq) WHERE owner IS NULL"),
+    index("activities_queued", "holdfast_activities (name, limit_key, ready_at, seq) WHERE owner IS NULL"),
+    index("activities_owned", "holdfast_activities (owner) WHERE owner IS NOT NULL"),
+    index("activities_running", "holdfast_activities (name, limit_key) WHERE owner IS NOT NULL"),
+    index("activity_limits_free", "holdfast_activity_limits (free_at)")
   ]
 }

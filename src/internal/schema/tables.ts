@@ -144,4 +144,41 @@ const failures = (p: string): ReadonlyArray<string> => [
     )`
 ]
 
-export const tables = (p: string): ReadonlyArray<string> => [...shared(p), ...companions(p), ...failures(p)]
+/**
+ * Activities that steps have asked for: one of a key for each execution. What has an `owner` runs there, and `claim` tells this run from
+ * others. `free_at` of a limit is when all that has begun under its key would have been spread evenly.
+ */
+const activities = (p: string): ReadonlyArray<string> => [
+  lines`
+    CREATE TABLE IF NOT EXISTS ${p}holdfast_activities (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT,
+      execution_id TEXT NOT NULL,
+      key TEXT NOT NULL,
+      name TEXT NOT NULL,
+      limit_key TEXT NOT NULL,
+      payload TEXT NOT NULL,
+      version INTEGER NOT NULL,
+      traceparent TEXT,
+      asked_at REAL NOT NULL,
+      ready_at REAL NOT NULL,
+      attempts INTEGER NOT NULL,
+      error TEXT,
+      owner TEXT,
+      claim TEXT,
+      UNIQUE (execution_id, key)
+    )`,
+  lines`
+    CREATE TABLE IF NOT EXISTS ${p}holdfast_activity_limits (
+      name TEXT NOT NULL,
+      key TEXT NOT NULL,
+      free_at REAL NOT NULL,
+      PRIMARY KEY (name, key)
+    ) WITHOUT ROWID`
+]
+
+export const tables = (p: string): ReadonlyArray<string> => [
+  ...shared(p),
+  ...companions(p),
+  ...failures(p),
+  ...activities(p)
+]

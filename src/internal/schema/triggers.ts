@@ -95,4 +95,21 @@ const companions = (p: string): ReadonlyArray<string> => {
   ]
 }
 
-export const triggers = (p: string): ReadonlyArray<string> => [...listing(p), ...companions(p)]
+/**
+ * An execution that is at its end, or is being cancelled, waits for no activity any more. Whoever writes it so, they go with it.
+ */
+const activities = (p: string): ReadonlyArray<string> => {
+  const end = (name: string, event: string, row: string): string => lines`
+    CREATE TRIGGER IF NOT EXISTS ${p}holdfast_${name} AFTER ${event}
+    BEGIN
+      DELETE FROM ${p}holdfast_activities
+      WHERE execution_id = ${row}.id;
+    END`
+  const ended = "NEW.status IN ('DONE', 'CANCELLED', 'CANCELLING') AND OLD.status IS NOT NEW.status"
+  return [
+    end("activities_end", `UPDATE OF status ON ${p}holdfast_listing WHEN ${ended}`, "NEW"),
+    end("activities_purge", `DELETE ON ${p}holdfast_listing`, "OLD")
+  ]
+}
+
+export const triggers = (p: string): ReadonlyArray<string> => [...listing(p), ...companions(p), ...activities(p)]

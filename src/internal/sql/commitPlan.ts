@@ -67,6 +67,14 @@ const swap = (sql: Sql["commit"], commit: EncodedCommit): Statement => {
   }
 }
 
+const addActivities = (
+  { asked: { activities, askedAt, traceparent }, executionId, version }: EncodedCommit,
+  add: (...params: ReadonlyArray<Param>) => void
+): void => {
+  const rows = activities.map(({ key, limitKey, name, payload }) => [key, name, limitKey, payload])
+  add(executionId, version + 1, traceparent, ...splitDouble(askedAt), ...splitDouble(askedAt), JSON.stringify(rows))
+}
+
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
   const { executionId: id, fence, version } = commit
   const { first, next } = fence === undefined ? sql.commit : sql.commit.fenced
@@ -104,6 +112,8 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
   if (commit.spawns.length > 0) {
     add(texts.spawns, id, JSON.stringify(commit.spawns.map((spawn) => [spawn.childId, spawn.rootPath, spawn.context])))
   }
+  if (commit.stopped.length > 0) add(texts.stopActivities, id, JSON.stringify(commit.stopped))
+  if (commit.asked.activities.length > 0) addActivities(commit, (...params) => add(texts.askActivities, ...params))
   if (commit.trace !== undefined) {
     add(texts.trace, id, id, commit.trace)
     if (traceMax > 0) add(texts.trimTrace, id, id, traceMax)

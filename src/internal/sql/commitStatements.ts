@@ -1,4 +1,5 @@
 import { lines } from "../util/lines.js"
+import { askActivities, stopActivities } from "./activityStatements.js"
 import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./expressions.js"
 
 /** The last index of an execution's trace. The column can hold anything: only integers count as indexes. */
@@ -84,6 +85,8 @@ const sideWrites = (p: string, guard: string) => ({
     FROM json_each(?)
     WHERE ${guard}
     ORDER BY key`,
+  stopActivities: stopActivities(p, guard),
+  askActivities: askActivities(p, guard),
   trace: appendTrace(p, guard),
   trimTrace: lines`
     ${trimTrace(p)}

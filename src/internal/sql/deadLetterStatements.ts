@@ -88,17 +88,36 @@ const makeBurySql = (p: string) => {
   const rows = {
     outbox: "outbox WHERE seq = ?",
     spawns: "spawns WHERE seq = ?",
-    timers: `timers WHERE ${timerRow(p)}`
+    timers: `timers WHERE ${timerRow(p)}`,
+    activities: "holdfast_activities WHERE seq = ?"
   }
+  // What has no column of its own: the payload is a text in it, to the byte.
+  const rest = "json_object('version', version, 'limit_key', limit_key, 'payload', payload)"
   const spawn = "seq, parent_id, child_id, root_path, context"
   return {
     bury: {
       Outbox: bury("Outbox", "seq, execution_id, body", "seq, target_id, event", rows.outbox),
       Spawn: bury("Spawn", "seq, execution_id, child_id, path, body", spawn, rows.spawns),
-      Timer: bury("Timer", "execution_id, path, fire_at", "execution_id, path, fire_at", rows.timers)
+      Timer: bury("Timer", "execution_id, path, fire_at", "execution_id, path, fire_at", rows.timers),
+      Activity: bury(
+        "Activity",
+        "seq, execution_id, child_id, path, body",
+        `seq, execution_id, key, name, ${rest}`,
+        rows.activities
+      )
     },
-    told: { Outbox: told(rows.outbox), Spawn: told(rows.spawns), Timer: told(rows.timers) },
-    buried: { Outbox: buried(rows.outbox), Spawn: buried(rows.spawns), Timer: buried(rows.timers) }
+    told: {
+      Outbox: told(rows.outbox),
+      Spawn: told(rows.spawns),
+      Timer: told(rows.timers),
+      Activity: told(rows.activities)
+    },
+    buried: {
+      Outbox: buried(rows.outbox),
+      Spawn: buried(rows.spawns),
+      Timer: buried(rows.timers),
+      Activity: buried(rows.activities)
+    }
   }
 }
 
@@ -143,7 +162,24 @@ const makeRedriveSql = (p: string) => ({
       FROM ${p}holdfast_dead_letters
       WHERE id = ?
         AND ${notAppliedYet(p)}
-      ON CONFLICT (execution_id, path) DO NOTHING`
+      ON CONFLICT (execution_id, path) DO NOTHING`,
+    Activity: lines`
+      INSERT INTO ${p}holdfast_activities
+        (seq, execution_id, key, name, limit_key, payload, version, asked_at, ready_at, attempts)
+      SELECT ${nextNumber(`${p}holdfast_activities`)},
+        execution_id,
+        child_id,
+        path,
+        json_extract(body, '$.limit_key'),
+        json_extract(body, '$.payload'),
+        json_extract(body, '$.version'),
+        died_at,
+        died_at,
+        0
+      FROM ${p}holdfast_dead_letters
+      WHERE id = ?
+        AND ${notAppliedYet(p)}
+      ON CONFLICT (execution_id, key) DO NOTHING`
   },
 
   restoredTimer: lines`
@@ -158,6 +194,19 @@ const makeRedriveSql = (p: string) => ({
       )
       AND ${notAppliedYet(p)}`
 })
+
+/** An activity's key may be that of another by now: then the letter stays. */
+const restoredActivity = (p: string): string => lines`
+  DELETE FROM ${p}holdfast_dead_letters
+  WHERE id = ?
+    AND EXISTS (
+      SELECT 1
+      FROM ${p}holdfast_activities AS a
+      WHERE a.execution_id = ${p}holdfast_dead_letters.execution_id
+        AND a.key = ${p}holdfast_dead_letters.child_id
+        AND a.version = json_extract(${p}holdfast_dead_letters.body, '$.version')
+    )
+    AND ${notAppliedYet(p)}`
 
 /** Work that failed, and work that was given up. */
 export const makeDeadLetterSql = (p: string) => ({
@@ -177,6 +226,8 @@ export const makeDeadLetterSql = (p: string) => ({
     WHERE id = ?`,
 
   ...makeRedriveSql(p),
+
+  restoredActivity: restoredActivity(p),
 
   discard: lines`
     DELETE FROM ${p}holdfast_dead_letters
@@ -200,6 +251,10 @@ export const makeStatsSql = (p: string): string => {
       ${count("holdfast_delayed")},
       (SELECT COUNT(*) FROM ${p}holdfast_delayed WHERE due_at >= 9e999),
       (SELECT due_at FROM ${p}holdfast_delayed WHERE due_at > -9e999 AND due_at < 9e999 ORDER BY due_at LIMIT 1),
+      ${count("holdfast_activities")},
+      (SELECT COUNT(*) FROM ${p}holdfast_activities WHERE attempts > 0),
+      (SELECT COUNT(*) FROM ${p}holdfast_activities WHERE owner IS NOT NULL),
+      (SELECT asked_at FROM ${p}holdfast_activities ORDER BY seq LIMIT 1),
       ${count("holdfast_dead_letters")},
       (SELECT died_at FROM ${p}holdfast_dead_letters ORDER BY id LIMIT 1)`
 }

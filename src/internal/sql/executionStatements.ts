@@ -10,6 +10,7 @@ const owners = {
   outbox: "target_id",
   holdfast_delayed: "target_id",
   spawns: "parent_id",
+  holdfast_activities: "execution_id",
   holdfast_dead_letters: "execution_id"
 }
 

@@ -1,4 +1,5 @@
 import { lines } from "../util/lines.js"
+import { makeActivitySql } from "./activityStatements.js"
 import { makeCommitSql } from "./commitStatements.js"
 import { makeDeadLetterSql, makeStatsSql } from "./deadLetterStatements.js"
 import { makeDefinitionSql, makeExecutionSql, makeTraceSql } from "./executionStatements.js"
@@ -40,7 +41,7 @@ export const makeSql = (p: string) => ({
     SELECT name, ${exact("seq")}
     FROM sqlite_sequence
     WHERE seq >= ${lastNumber}
-      AND name IN ('${p}outbox', '${p}spawns', '${p}holdfast_delayed', '${p}holdfast_dead_letters')`,
+      AND name IN ('${p}outbox', '${p}spawns', '${p}holdfast_delayed', '${p}holdfast_dead_letters', '${p}holdfast_activities')`,
   schemaVersion: lines`
     SELECT value
     FROM ${p}holdfast_meta
@@ -55,6 +56,7 @@ export const makeSql = (p: string) => ({
   delayed: makeDelayedSql(p),
   spawns: makeSpawnSql(p),
   timers: makeTimerSql(p),
+  activities: makeActivitySql(p),
   deadLetters: makeDeadLetterSql(p),
   stats: makeStatsSql(p),
   verify: makeVerifySql(p),

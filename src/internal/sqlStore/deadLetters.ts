@@ -1,9 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { WorkItem } from "../../Commit.js"
+import type { Work } from "../../Commit.js"
+import type { Kind } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
 import type { Param } from "../../SqlDriver.js"
 import { statement } from "../sql/commitPlan.js"
+import type { Sql } from "../sql/statements.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
@@ -11,7 +13,7 @@ import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 
 /** What names a row of work: a timer is found by the time it is armed for or, where it is none, by the texts of its columns. */
-const keyOf = (work: WorkItem): ReadonlyArray<Param> =>
+const keyOf = (work: Work): ReadonlyArray<Param> =>
   work._tag === "Timer" ? [work.executionId, work.path, work.fireAt, work.executionId, work.path] : [work.seq]
 
 const decode = ([id, kind, seq, ...columns]: Row): EncodedDeadLetter => {
@@ -34,15 +36,23 @@ const list = (database: Database, query: Parameters<Encoded["listDeadLetters"]>[
   return Effect.map(pages.read(database, { operation: "listDeadLetters" }, limit, page), (rows) => rows.map(decode))
 }
 
+const isKind = (u: unknown): u is Kind => u === "Outbox" || u === "Spawn" || u === "Timer" || u === "Activity"
+
+/** What removes a dead letter that was restored. */
+const restoredOf = (sql: Sql["deadLetters"], kind: Kind): string => {
+  if (kind === "Timer") return sql.restoredTimer
+  return kind === "Activity" ? sql.restoredActivity : sql.discard
+}
+
 const redrive = (database: Database, id: number) =>
   Effect.gen(function* () {
     const call = { operation: "redrive" }
     const sql = database.sql.deadLetters
     const [kind, fireAt] = Option.getOrElse(yield* pages.first(database, call, sql.find, id), (): Row => [])
-    if (kind !== "Outbox" && kind !== "Spawn" && kind !== "Timer") return Option.none()
+    if (!isKind(kind)) return Option.none()
     const { changes } = yield* idempotentWrite.run(database, call, (key) => ({
       before: [{ sql: sql.restore[kind], params: [id, key] }],
-      main: { sql: kind === "Timer" ? sql.restoredTimer : sql.discard, params: [id, key] }
+      main: { sql: restoredOf(sql, kind), params: [id, key] }
     }))
     return changes === 1 ? Option.some({ kind, fireAt }) : Option.none()
   })

@@ -10,18 +10,18 @@ import { sqlFields } from "../options/store.js"
 import { makeSql } from "../sql/statements.js"
 import * as databases from "../sqlDatabase/database.js"
 import { make as makeStore } from "../store/store.js"
+import * as activities from "./activities.js"
 import * as commit from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
 import * as executions from "./executions.js"
+import * as inspection from "./inspection.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import { openSchema } from "./openSchema.js"
 import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
-import * as stats from "./stats.js"
 import * as timers from "./timers.js"
-import * as verify from "./verify.js"
 
 const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
@@ -34,8 +34,9 @@ const makeEncoded = (database: databases.Database, traceMax: number): Encoded =>
   ...spawns.make(database),
   ...timers.make(database),
   ...deadLetters.make(database),
-  ...stats.make(database),
-  ...verify.make(database),
+  ...activities.make(database),
+  ...inspection.makeStats(database),
+  ...inspection.makeVerify(database),
   ...leases.make(database),
   ...executions.makeTrace(database, traceMax),
   ...definitions.make(database)

@@ -31,6 +31,7 @@ export const quiet: Notice = {
   committed: Option.none(),
   emits: 0,
   spawns: 0,
+  activities: 0,
   nextTimer: Option.none(),
   nextDelayed: Option.none()
 }

@@ -118,6 +118,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
       ...noticeOf(written),
       spawns: commit.spawns?.length ?? 0,
       nextTimer: armedFor(commit.timers ?? []),
+      activities: commit.activities?.length ?? 0,
       origin: commit.origin
     })
     return Exit.succeed(committed)

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import type { WorkItem } from "../../Commit.js"
+import type { Work } from "../../Commit.js"
 import { Reason } from "../../DeadLetter.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
@@ -15,13 +15,13 @@ import { encodeEmits } from "./encodeCommit.js"
 const maxError = 10_000
 
 /** The beginning of an error's text, as every backend keeps it: what is recorded of a failure must not fail for its text. */
-const errorText = (error: string): string => error.slice(0, maxError).toWellFormed()
+export const errorText = (error: string): string => error.slice(0, maxError).toWellFormed()
 
 /**
  * Another program may have written any id, also one that {@link validate.Checks} would refuse: that must not keep its work from being
  * given up.
  */
-const checkWork = (call: validate.Call, work: WorkItem): Either.Either<void, StoreRejected> =>
+const checkWork = (call: validate.Call, work: Work): Either.Either<void, StoreRejected> =>
   Either.gen(function* () {
     if (work._tag !== "Timer") {
       return yield* validate.refuse(call, "work.seq", validate.wholeNumber(work.seq, 0, Number.MAX_SAFE_INTEGER))
@@ -67,7 +67,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       yield* checkWhole(call, "limit", limit, 1, maxPage)
       if (after !== undefined) yield* checkWhole(call, "after", after, 0)
       if (executionId !== undefined) yield* validate.refuse(call, "executionId", checks.id(executionId))
-      if (kind !== undefined && !["Outbox", "Spawn", "Timer"].includes(kind)) {
+      if (kind !== undefined && !["Outbox", "Spawn", "Timer", "Activity"].includes(kind)) {
         return yield* validate.rejected(call, "kind", `there is no kind ${String(kind)}`)
       }
       const found = yield* encoded.listDeadLetters({ after, executionId, kind, limit: limit + 1 })
@@ -86,6 +86,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
         ...quiet,
         emits: kind === "Outbox" ? 1 : 0,
         spawns: kind === "Spawn" ? 1 : 0,
+        activities: kind === "Activity" ? 1 : 0,
         nextTimer: typeof fireAt === "number" && Number.isFinite(fireAt) ? Option.some(fireAt) : Option.none()
       })
       return true

@@ -1,6 +1,6 @@
 import * as Either from "effect/Either"
-import type { Commit, Emit, Spawn, TimerOp, WorkItem } from "../../Commit.js"
-import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
+import type { ActivityOp, Commit, Emit, Spawn, TimerOp, WorkItem } from "../../Commit.js"
+import type { EncodedActivityOp, EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
 import { type Event, WellKnownKind } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { StoreRejected } from "../../StoreError.js"
@@ -50,10 +50,18 @@ const encode = <A>(
   return written
 }
 
-const textsOf = ({ data, delayed, emits, spawns, trace = "" }: Partial<EncodedCommit>): ReadonlyArray<string> => [
+const textsOf = ({
+  asked,
+  data,
+  delayed,
+  emits,
+  spawns,
+  trace = ""
+}: Partial<EncodedCommit>): ReadonlyArray<string> => [
   ...(data === undefined ? [] : [data]),
   ...[...(emits ?? []), ...(delayed ?? [])].map(({ event }) => event),
   ...(spawns ?? []).map(({ context }) => context),
+  ...(asked?.activities ?? []).map(({ payload }) => payload),
   trace
 ]
 
@@ -131,6 +139,41 @@ const demandResult = (value: unknown, limit: limits.Limit): void => {
   if (Either.isLeft(written)) throw new reader.Invalid(written.left.path, written.left.problem)
 }
 
+/** An execution that is at its end, or is being cancelled, waits for no activity. */
+const endStatuses: ReadonlyArray<Execution["status"]> = ["DONE", "CANCELLED", "CANCELLING"]
+
+/** Which activities are taken back and which are asked for: in order, and of a key the last that counts. */
+const activitiesOf = (
+  write: Write,
+  ops: ReadonlyArray<ActivityOp>,
+  { now, traceparent }: Emission,
+  { status }: Execution
+): Pick<EncodedCommit, "asked" | "stopped"> => {
+  const { checks } = write
+  demandFew(write, "activities", ops)
+  const isEnd = endStatuses.includes(status)
+  const stopped = new Set<string>()
+  const asked = new Map<string, EncodedActivityOp>()
+  for (const [i, op] of ops.entries()) {
+    const path = `activities[${i}]`
+    validate.demand(`${path}.key`, checks.id(op.key))
+    if (op._tag === "Cancel") {
+      stopped.add(op.key)
+      asked.delete(op.key)
+      continue
+    }
+    const { key, limitKey = "", name } = op
+    validate.demand(`${path}.name`, checks.id(name))
+    validate.demand(`${path}.limitKey`, checks.text(limitKey))
+    const { text: payload } = encode(write, free, op.payload, `${path}.payload`, checks.limits.event)
+    if (!isEnd && !asked.has(key)) asked.set(key, { key, name, limitKey, payload })
+  }
+  return {
+    stopped: Array.from(stopped),
+    asked: { activities: Array.from(asked.values()), askedAt: asStored(now), traceparent }
+  }
+}
+
 /** The row of an execution. Its parts are looked at by themselves only where the row, all of it, is larger than such a part may be. */
 const rowOf = (write: Write, execution: Execution, token: string): reader.Written => {
   const { commit, context, result } = write.checks.limits
@@ -202,6 +245,7 @@ export const encodeCommit = (
       armed,
       cancelled,
       spawns: spawnsOf(write, commit.spawns ?? []),
+      ...activitiesOf(write, commit.activities ?? [], emission, after),
       trace: trace === undefined ? undefined : encode(write, traceStep, trace, "trace", checks.limits.commit).text,
       ack: commit.ack
     }

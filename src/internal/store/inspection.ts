@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { WorkItem } from "../../Commit.js"
+import type { Work } from "../../Commit.js"
 import type { Position, StoredRow, StoredTable } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
@@ -22,7 +22,7 @@ type Columns = StoredRow["columns"]
 interface Check {
   readonly name: ReadonlyArray<string>
   readonly demand?: ((row: Columns, checks: validate.Checks) => unknown) | undefined
-  readonly work?: ((row: Columns) => WorkItem | undefined) | undefined
+  readonly work?: ((row: Columns) => Work | undefined) | undefined
 }
 
 const operation = "verify"
@@ -35,13 +35,13 @@ const demandAboveZero = (number: unknown, column: string): void =>
   )
 
 const numberedWork =
-  (_tag: "Outbox" | "Spawn") =>
-  ({ seq }: Columns): WorkItem | undefined => {
+  (_tag: "Outbox" | "Spawn" | "Activity") =>
+  ({ seq }: Columns): Work | undefined => {
     const number = numberOf(seq)
     return number === undefined || number < 0 ? undefined : { _tag, seq: number }
   }
 
-const timerWork = ({ execution_id: executionId, fire_at: fireAt, path }: Columns): WorkItem => ({
+const timerWork = ({ execution_id: executionId, fire_at: fireAt, path }: Columns): Work => ({
   _tag: "Timer",
   executionId: String(executionId),
   path: String(path),
@@ -98,7 +98,16 @@ const checks: { readonly [table in StoredTable]: Check } = {
       demandAboveZero(row["id"], "id")
       return deadLetter.decodeColumns(row)
     }
-  }
+  },
+  holdfast_activities: {
+    name: ["seq"],
+    demand: (row) => {
+      demandAboveZero(row["seq"], "seq")
+      return rows.activityColumns(row)
+    },
+    work: numberedWork("Activity")
+  },
+  holdfast_activity_limits: { name: ["name", "key"] }
 }
 
 const isTable = (name: string): name is StoredTable => Object.hasOwn(checks, name)
@@ -180,14 +189,16 @@ const time = (u: unknown): Option.Option<number> => (typeof u === "number" ? Opt
 /** How much work there is. */
 export const makeStats = ({ encoded }: Backend): ExecutionStore["stats"] =>
   Effect.gen(function* () {
-    const { deadLetters, delayed, outbox, spawns, timers } = yield* encoded.stats(yield* seconds)
+    const { activities, deadLetters, delayed, outbox, spawns, timers } = yield* encoded.stats(yield* seconds)
     const { event, ...events } = outbox
     const { earliest, ...armed } = timers
+    const { askedAt, ...asked } = activities
     return {
       outbox: { ...events, oldest: oldestEmit(event) },
       spawns: { ...spawns, oldest: Option.none() },
       timers: { ...armed, oldest: time(earliest) },
       delayed: { count: delayed.count, corrupt: delayed.corrupt, oldest: time(delayed.dueAt) },
+      activities: { ...asked, oldest: time(askedAt) },
       deadLetters: { count: deadLetters.count, oldest: time(deadLetters.diedAt) }
     }
   })

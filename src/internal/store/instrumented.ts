@@ -145,6 +145,24 @@ const measuredBury =
       }
     })
 
+const endActivity = operation("endActivity")
+
+/** The event of an activity that ended is one of those that are put into the outbox. */
+const countedEvent = (ended: Effect.Effect<boolean, StoreError>): Effect.Effect<boolean, StoreError> =>
+  endActivity(ended, (exit, labels) => {
+    if (Exit.isSuccess(exit) && exit.value) Metrics.emits.unsafeUpdate(1, labels)
+  })
+
+const measuredEnd =
+  (run: ExecutionStore["activities"]["complete"]): ExecutionStore["activities"]["complete"] =>
+  (...args) =>
+    countedEvent(run(...args))
+
+const measuredCancel =
+  (run: ExecutionStore["activities"]["cancel"]): ExecutionStore["activities"]["cancel"] =>
+  (...args) =>
+    countedEvent(run(...args))
+
 /** A store whose operations are measured, and whose commits are in spans. */
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
@@ -189,6 +207,20 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     timers: {
       next: operation("nextTimer")(store.timers.next),
       isArmed: measured("isArmed", store.timers.isArmed)
+    },
+    activities: {
+      list: measured("listActivities", store.activities.list),
+      of: measured("activitiesOf", store.activities.of),
+      waiting: measured("waitingActivities", store.activities.waiting),
+      claim: measured("claimActivities", store.activities.claim),
+      complete: measuredEnd(store.activities.complete),
+      fail: measured("failActivity", store.activities.fail),
+      release: measured("releaseActivity", store.activities.release),
+      drop: measured("dropActivity", store.activities.drop),
+      releaseAll: measured("releaseActivities", store.activities.releaseAll),
+      releaseOrphans: operation("releaseOrphans")(store.activities.releaseOrphans),
+      owned: measured("ownedActivities", store.activities.owned),
+      cancel: measuredCancel(store.activities.cancel)
     },
     deadLetters: {
       recordFailure: measured("recordFailure", store.deadLetters.recordFailure),

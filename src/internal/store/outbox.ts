@@ -7,7 +7,17 @@ import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import * as eventIds from "../util/eventIds.js"
-import { type Backend, checkWhole, defaultPage, fenceFor, maxPage, numberedPage, quiet, seconds } from "./backend.js"
+import {
+  type Backend,
+  checkIds,
+  checkWhole,
+  defaultPage,
+  fenceFor,
+  maxPage,
+  numberedPage,
+  quiet,
+  seconds
+} from "./backend.js"
 import { encodeEmits } from "./encodeCommit.js"
 
 /** The earliest of times. */
@@ -73,6 +83,47 @@ export const make = ({
         }),
 
       next: encoded.nextDelayed
+    }
+  }
+}
+
+/** The children to create. */
+export const makeSpawns = (backend: Backend): Pick<ExecutionStore, "pendingSpawns" | "ackSpawn" | "spawns"> => {
+  const { encoded } = backend
+  const table = {
+    operation: "pendingSpawns",
+    table: "spawns",
+    kind: "Spawn",
+    read: encoded.pendingSpawns,
+    decode: rows.spawnEntry
+  } as const
+
+  return {
+    pendingSpawns: (query = {}) => numberedPage(table, query),
+
+    ackSpawn: (seq) => {
+      const call = { operation: "ackSpawn" }
+      return checkWhole(call, "seq", seq, 0).pipe(
+        Effect.zipRight(fenceFor(call)),
+        Effect.flatMap((fence) => encoded.ackSpawn(seq, fence))
+      )
+    },
+
+    spawns: {
+      isParent: (parentId) =>
+        Effect.zipRight(
+          checkIds(backend, { operation: "isSpawnParent", executionId: parentId }, { parentId }),
+          encoded.isSpawnParent(parentId)
+        ),
+
+      isPending: (childId) =>
+        Effect.zipRight(checkIds(backend, { operation: "isSpawning" }, { childId }), encoded.isSpawning(childId)),
+
+      drop: (parentId) =>
+        Effect.zipRight(
+          checkIds(backend, { operation: "dropSpawns", executionId: parentId }, { parentId }),
+          encoded.dropSpawns(parentId)
+        )
     }
   }
 }

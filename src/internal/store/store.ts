@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore, Options } from "../../ExecutionStore.js"
 import * as validate from "../codec/validate.js"
+import * as activities from "./activities.js"
 import { type Backend, listen, makeListeners, notifying } from "./backend.js"
 import * as commit from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
@@ -12,7 +13,6 @@ import { instrumented } from "./instrumented.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import * as outbox from "./outbox.js"
-import * as spawns from "./spawns.js"
 import * as timers from "./timers.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
@@ -28,9 +28,10 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     ...commit.make(backend),
     ...ledger.make(backend),
     ...outbox.make(backend),
-    ...spawns.make(backend),
+    ...outbox.makeSpawns(backend),
     ...timers.make(backend),
     ...definitions.make(backend),
+    activities: activities.make(backend),
     deadLetters: deadLetters.make(backend),
     leases: leases.make(backend),
     stats: inspection.makeStats(backend),

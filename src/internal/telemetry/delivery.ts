@@ -6,7 +6,7 @@ import * as Metrics from "../../Metrics.js"
 import * as metrics from "./metrics.js"
 
 /** What became of work that failed. */
-export type Outcome = "retried" | "postponed" | "dropped" | "dead" | "lease-lost"
+export type Outcome = "retried" | "postponed" | "dropped" | "dead" | "failed" | "lease-lost"
 
 /** How one piece of work looks from outside. */
 export interface Described {

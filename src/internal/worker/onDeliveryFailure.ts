@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
-import type { WorkItem } from "../../Commit.js"
+import type { Work as StoredWork, WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { BuryOptions, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
@@ -191,7 +191,7 @@ const logFailure = <A>({ before, cause, error, options, work }: Failed<A>, attem
 /** Moves a row to the dead letters, and says so where it was there. */
 export const bury = (
   { buried, monitor, store }: Pick<Options<never>, "store" | "monitor" | "buried">,
-  item: WorkItem,
+  item: StoredWork,
   why: Burial,
   message: string,
   beside: BuryOptions = {}

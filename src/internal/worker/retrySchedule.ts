@@ -23,12 +23,17 @@ const capped =
   <Out, In>(schedule: Schedule.Schedule<Out, In>): Schedule.Schedule<Out, In> =>
     Schedule.modifyDelay(schedule, (_, delay) => Duration.min(delay, most))
 
-/** How work is tried again that failed. */
-export const defaultPolicy: Policy = Schedule.exponential("1 second").pipe(
+const slowing: Schedule.Schedule<unknown> = Schedule.exponential("1 second").pipe(
   Schedule.union(Schedule.spaced("10 minutes")),
   Schedule.jittered,
   capped("10 minutes")
 )
+
+/** How work is tried again that failed. */
+export const defaultPolicy: Policy = slowing
+
+/** How an activity is tried again that failed: as often as other work, and then it has failed. */
+export const activityPolicy: Schedule.Schedule<unknown> = Schedule.intersect(slowing, Schedule.recurs(19))
 
 /** How work is tried again that waits for something. */
 export const waiting: Schedule.Schedule<unknown> = Schedule.exponential("250 millis").pipe(

@@ -1,7 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { WorkItem } from "../../Commit.js"
+import type { Work as StoredWork } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { Options } from "../../QueueWorker.js"
@@ -29,7 +29,7 @@ export const heed = { every: 0, position: Number.POSITIVE_INFINITY }
 
 const nothing = Number.NEGATIVE_INFINITY
 
-const seqOf = ({ work }: { readonly work?: WorkItem | undefined }): number | undefined =>
+const seqOf = ({ work }: { readonly work?: StoredWork | undefined }): number | undefined =>
   work === undefined || work._tag === "Timer" ? undefined : work.seq
 
 /** The pages of a numbered table, with the lane of each row and its name in the log. */

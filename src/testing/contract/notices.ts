@@ -24,6 +24,7 @@ const quiet = {
   committed: Option.none(),
   emits: 0,
   spawns: 0,
+  activities: 0,
   nextTimer: Option.none(),
   nextDelayed: Option.none()
 }

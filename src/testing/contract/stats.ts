@@ -29,6 +29,7 @@ export const stats = ({ hasRaw, rawTest, test }: Subject): void => {
           spawns: nothing,
           timers: { ...nothing, due: 0 },
           delayed: { count: 0, corrupt: 0, oldest: Option.none() },
+          activities: { ...nothing, running: 0 },
           deadLetters: { count: 0, oldest: Option.none() }
         })
       }))

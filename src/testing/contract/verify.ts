@@ -28,6 +28,19 @@ const letter = {
   died_at: 1.5
 }
 
+const asked = {
+  seq: 7,
+  execution_id: "a",
+  key: "k",
+  name: "charge",
+  limit_key: "",
+  payload: "{}",
+  version: 1,
+  asked_at: 1.5,
+  ready_at: 1.5,
+  attempts: 0
+}
+
 const data = JSON.stringify({ id: "bad", definition_id: "order", version: 1 })
 
 /** Rows of tables of the shared format, which any store may hold: the row's key, and what is wrong with it. */
@@ -130,7 +143,21 @@ const anything: ReadonlyArray<readonly [table: Table, row: Row, key: string, pro
     "a p",
     "failed_at: expected a finite number"
   ],
-  ["holdfast_dead_letters", { id: 1, ...letter, kind: "Letter" }, "1", "kind: expected one of Outbox, Spawn, Timer"],
+  ["holdfast_activities", { ...asked, payload: "[]" }, "7", "payload: expected an object"],
+  ["holdfast_activities", { ...asked, seq: 0 }, "0", "seq: is not above 0"],
+  ["holdfast_activities", { ...asked, ready_at: "soon" }, "7", "ready_at: expected a finite number, found a text"],
+  [
+    "holdfast_activity_limits",
+    { name: "n", key: "k", free_at: "soon" },
+    "n k",
+    "free_at: expected a finite number, found a text"
+  ],
+  [
+    "holdfast_dead_letters",
+    { id: 1, ...letter, kind: "Letter" },
+    "1",
+    "kind: expected one of Outbox, Spawn, Timer, Activity"
+  ],
   ["holdfast_dead_letters", { id: 1, ...letter, died_at: "then" }, "1", "died_at: expected a finite number"],
   [
     "holdfast_dead_letters",

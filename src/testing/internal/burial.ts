@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { Timer, WorkItem } from "../../Commit.js"
+import type { Timer, Work, WorkItem } from "../../Commit.js"
 import type { Burial } from "../../DeadLetter.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { emit } from "./samples.js"
@@ -14,7 +14,7 @@ export const outboxWork = (seq: number): WorkItem => ({ _tag: "Outbox", seq })
 
 export const why: Burial = { reason: "attempts", attempts: 20, error: "no answer" }
 
-export const bury = (work: WorkItem, burial: Burial = why) =>
+export const bury = (work: Work, burial: Burial = why) =>
   Effect.flatMap(ExecutionStore, (store) => store.deadLetters.bury(work, burial))
 
 /** Enqueues events and gives them up at once; gives the ids of the dead letters. */

@@ -1,7 +1,8 @@
-import type { Emit, Spawn, TraceStep } from "../../Commit.js"
+import type { ActivityOp, Emit, Spawn, TraceStep } from "../../Commit.js"
 import * as Commit from "../../Commit.js"
 import * as Event from "../../Event.js"
 import * as Execution from "../../Execution.js"
+import type { JsonObject } from "../../Json.js"
 
 /** An execution of the definition "order" at version 0. */
 export const order = (id: string, parts: Partial<Omit<Execution.Execution, "id" | "version">> = {}) =>
@@ -18,6 +19,9 @@ export const spawn = (childId: string, context: Spawn["context"] = {}): Spawn =>
   context
 })
 
+export const activity = (key: string, name = "charge", payload: JsonObject = {}): ActivityOp =>
+  Commit.runActivity({ key, name, payload })
+
 export const step = (eventKind: string, parts: Partial<TraceStep> = {}): TraceStep =>
   Commit.traceStep({ eventKind, timestamp: 1790000000.125, ...parts })
 
@@ -27,6 +31,7 @@ export const everything = (eventId: string): Commit.Commit => ({
   processed: eventId,
   timers: [Commit.scheduleTimer(`${eventId}-path`, 1790000060)],
   spawns: [spawn(`${eventId}-child`)],
+  activities: [activity(`${eventId}-key`)],
   trace: step(eventId)
 })
 

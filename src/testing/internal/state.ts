@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { OutboxEntry, SpawnEntry, Timer, TraceEntry, WorkItem } from "../../Commit.js"
+import type { ActivityEntry, OutboxEntry, SpawnEntry, Timer, TraceEntry, WorkItem } from "../../Commit.js"
 import type { DeadLetter, Failure } from "../../DeadLetter.js"
 import type { Execution, ExecutionSummary } from "../../Execution.js"
 import * as ExecutionStore from "../../ExecutionStore.js"
@@ -55,6 +55,19 @@ export const outbox = (limit?: number): Read<ReadonlyArray<Pick<OutboxEntry, "se
 export const spawns = (limit = 1000): Read<ReadonlyArray<SpawnEntry>> =>
   Effect.flatMap(store, (store) =>
     Effect.map(allPending("spawns", store.pendingSpawns, limit), ({ entries }) => entries)
+  )
+
+/** All activities, read in pages. */
+export const activities = (limit = 1000): Read<ReadonlyArray<ActivityEntry>> =>
+  Effect.flatMap(store, (store) =>
+    Effect.map(
+      allPending(
+        "activities",
+        (query) => Effect.map(store.activities.list(query), (page) => ({ ...page, failures: [] })),
+        limit
+      ),
+      ({ entries }) => entries
+    )
   )
 
 const isSame = (timer: Timer, other: Timer | undefined): boolean =>
@@ -163,6 +176,7 @@ export const visible = (ids: ReadonlyArray<string>, eventIds: ReadonlyArray<stri
       emitted: (yield* outboxEntries()).map(({ emittedAt, traceparent }) => [emittedAt, traceparent]),
       spawns: yield* spawns(),
       timers: yield* timers(),
+      activities: yield* activities(),
       nextTimer: Option.getOrNull(yield* self.timers.next),
       nextDelayed: Option.getOrNull(yield* self.delayed.next),
       failures: yield* failures,

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { Encoded, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
 import { columns, type Type } from "../schema/columns.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
@@ -90,6 +91,30 @@ const verify = (
 }
 
 /** All rows of all tables, with what their columns hold. */
-export const make = (database: Database): Pick<Encoded, "verify"> => ({
+export const makeVerify = (database: Database): Pick<Encoded, "verify"> => ({
   verify: (table, after, limit) => verify(database, table, after, limit)
+})
+
+/** How much work there is. */
+export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({
+  stats: (now) =>
+    Effect.map(pages.first(database, { operation: "stats" }, database.sql.stats, now), (row) => {
+      const columns = Option.getOrElse(row, (): Row => [])
+      const [events, failingEvents, event, spawns, failingSpawns, ...others] = columns
+      const [timers, failingTimers, due, earliest, delayed, timeless, dueAt, ...last] = others
+      const [activities, failingActivities, running, askedAt, dead, diedAt] = last
+      return {
+        outbox: { count: Number(events), failing: Number(failingEvents), event },
+        spawns: { count: Number(spawns), failing: Number(failingSpawns) },
+        timers: { count: Number(timers), failing: Number(failingTimers), due: Number(due), earliest },
+        delayed: { count: Number(delayed), corrupt: Number(timeless), dueAt },
+        activities: {
+          count: Number(activities),
+          failing: Number(failingActivities),
+          running: Number(running),
+          askedAt
+        },
+        deadLetters: { count: Number(dead), diedAt }
+      }
+    })
 })

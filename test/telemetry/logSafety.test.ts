@@ -134,7 +134,8 @@ describe("the sources", () => {
       .filter((file) => file.endsWith(".ts") && !file.endsWith(path.join("telemetry", "log.ts")))
       .filter((file) =>
         /Effect\.(log[A-Z]?[a-z]*|annotateLogs|annotateCurrentSpan)\b|Console\.|console\./.test(
-          fs.readFileSync(path.join(src, file), "utf8")
+          // An example in a docstring may log: it is a program of the reader's.
+          fs.readFileSync(path.join(src, file), "utf8").replaceAll(/\/\*\*[\s\S]*?\*\//g, "")
         )
       )
     assert.deepStrictEqual(others, [])

@@ -204,9 +204,7 @@ export interface Options<Payload, PayloadEncoded extends object, Success, Succes
  * @since 0.1.0
  * @category models
  */
-export interface Activity<in out Name extends string, in out Payload, in out Success, in out Error>
-  extends Any,
-    Pipeable {
+export interface Activity<out Name extends string, in out Payload, in out Success, in out Error> extends Any, Pipeable {
   readonly name: Name
 
   /** A handler in the types of this activity, for one that is written elsewhere than in `toLayer`. */

@@ -29,15 +29,24 @@ export interface Report {
 }
 
 /**
- * - `reason`: the data of the `Cancel` event, by default nothing.
+ * - `reason`: why the command is given, which is kept in the step that it leaves in the trace of each execution.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ReasonOptions {
+  readonly reason?: JsonObject | undefined
+}
+
+/**
+ * - `reason`: the data of the `Cancel` event, by default nothing; it is kept in the trace too, as that of the other commands.
  * - `children`: what becomes of the children that exist when the command comes: `"terminate"`, the default, ends them at once; `"cancel"`
  *   cancels them too.
  *
  * @since 0.1.0
  * @category models
  */
-export interface CancelOptions {
-  readonly reason?: JsonObject | undefined
+export interface CancelOptions extends ReasonOptions {
   readonly children?: "terminate" | "cancel" | undefined
 }
 
@@ -50,7 +59,7 @@ export interface CancelOptions {
  * @since 0.1.0
  * @category models
  */
-export interface RedriveOptions {
+export interface RedriveOptions extends ReasonOptions {
   readonly activePath?: string | undefined
   readonly event?: Event | undefined
 }
@@ -81,7 +90,8 @@ export interface Control {
    * store. An execution that is suspended already is no error.
    */
   readonly suspend: (
-    executionId: string
+    executionId: string,
+    options?: ReasonOptions
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
@@ -90,7 +100,8 @@ export interface Control {
    * poll.
    */
   readonly resume: (
-    executionId: string
+    executionId: string,
+    options?: ReasonOptions
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**
@@ -110,7 +121,8 @@ export interface Control {
    * `cancelled`. An execution that is `CANCELLED` already is no error.
    */
   readonly terminate: (
-    executionId: string
+    executionId: string,
+    options?: ReasonOptions
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ControlConflict | StoreError>
 
   /**

@@ -138,6 +138,37 @@ for (const [name, open] of backends) {
       })
     )
 
+    it.scoped("keeps the reason of a command in the trace of every execution that it changes", () =>
+      Effect.gen(function* () {
+        const store = yield* open
+        yield* family(store)
+        const control = yield* controlOn(store)
+        const reason = { text: "maintenance", ticket: 12 }
+        const reasons = (id: string) =>
+          Effect.map(store.readTrace(id), ({ entries }) =>
+            entries.map(({ eventData: { command, reason } }) => [command, reason])
+          )
+        yield* control.suspend("p", { reason })
+        yield* control.resume("p")
+        yield* control.cancel("p", { reason })
+        yield* control.redrive("failed", { reason }).pipe(Effect.ignore)
+        assert.deepStrictEqual(yield* reasons("p"), [
+          ["suspend", reason],
+          ["resume", undefined],
+          ["cancel", reason]
+        ])
+        assert.deepStrictEqual((yield* reasons("below running")).slice(0, 1), [["suspend", reason]])
+        assert.deepStrictEqual((yield* reasons("running")).at(-1), ["cancel", reason])
+        yield* store.save(execution("f", { status: "FAILED" }))
+        yield* control.redrive("f", { reason })
+        yield* control.terminate("f", { reason })
+        assert.deepStrictEqual(yield* reasons("f"), [
+          ["redrive", reason],
+          ["terminate", reason]
+        ])
+      })
+    )
+
     it.scoped("goes on with a tree that was suspended in part", () =>
       Effect.gen(function* () {
         const store = yield* open
@@ -328,7 +359,7 @@ for (const [name, open] of backends) {
         yield* store.save(child("d", "over", { status: "RUNNING" }))
         yield* store.save(child("e", "nobody", { status: "RUNNING" }))
         const control = yield* controlOn(store)
-        yield* Effect.forEach(["c", "d", "e"], control.terminate)
+        yield* Effect.forEach(["c", "d", "e"], (id) => control.terminate(id))
         assert.deepStrictEqual(
           (yield* pending(store)).map(({ id, targetId }) => [targetId, id]),
           [["p", "finished:c:0:1"]]

@@ -159,6 +159,22 @@ const command = (
     return yield* run(yield* Control.make(), "e")
   }).pipe(Effect.provide(MemoryStore.layer))
 
+for (const name of ["suspend", "terminate"] as const) {
+  describeLayer<Control.ReasonOptions>({
+    name: `Control.${name}`,
+    right: { reason: { by: "operator" } },
+    takes: { reason: object },
+    build: (options) => command("RUNNING", (control, id) => control[name](id, options))
+  })
+}
+
+describeLayer<Control.ReasonOptions>({
+  name: "Control.resume",
+  right: { reason: { by: "operator" } },
+  takes: { reason: object },
+  build: (options) => command("SUSPENDED", (control, id) => control.resume(id, options))
+})
+
 describeLayer<Control.CancelOptions>({
   name: "Control.cancel",
   right: { reason: { by: "operator" }, children: "cancel" },
@@ -169,7 +185,7 @@ describeLayer<Control.CancelOptions>({
 describeLayer<Control.RedriveOptions>({
   name: "Control.redrive",
   right: { activePath: "A" },
-  takes: { activePath: text, event: object },
+  takes: { activePath: text, event: object, reason: object },
   build: (options) => command("FAILED", (control, id) => control.redrive(id, options))
 })
 

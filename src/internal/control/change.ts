@@ -75,14 +75,20 @@ export const ended = (execution: Execution, status: "CANCELLED" | "CANCELLING"):
 
 /** The step that a command leaves in the trace. */
 export const traceOf = (
-  command: Command,
+  { command, reason }: { readonly command: Command; readonly reason: JsonObject | undefined },
   before: Execution,
   { data = {}, execution }: Change,
   timestamp: number
 ): TraceStep =>
   traceStep({
     eventKind: "Control",
-    eventData: { ...data, command, from_status: before.status, to_status: execution.status },
+    eventData: {
+      ...(reason === undefined ? undefined : { reason }),
+      ...data,
+      command,
+      from_status: before.status,
+      to_status: execution.status
+    },
     fromPath: before.activePath,
     toPath: execution.activePath,
     contextOut: execution.context,

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import type { CancelOptions, Control, Options, PurgeOptions, RedriveOptions } from "../../Control.js"
+import type { CancelOptions, Control, Options, PurgeOptions, ReasonOptions, RedriveOptions } from "../../Control.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
@@ -23,6 +23,18 @@ const decode = decoder(
   refused("start", "Control")
 )
 
+const reasonDecoder = (command: "suspend" | "resume" | "terminate") =>
+  decoder(
+    Schema.Struct({ reason: optional(object) } satisfies Fields<ReasonOptions>),
+    refused(command, `Control.${command}`)
+  )
+
+const decodeReason = {
+  suspend: reasonDecoder("suspend"),
+  resume: reasonDecoder("resume"),
+  terminate: reasonDecoder("terminate")
+}
+
 const decodeCancel = decoder(
   Schema.Struct({
     reason: optional(object),
@@ -32,7 +44,11 @@ const decodeCancel = decoder(
 )
 
 const decodeRedrive = decoder(
-  Schema.Struct({ activePath: optional(text), event: optional(object) } satisfies Fields<RedriveOptions>),
+  Schema.Struct({
+    activePath: optional(text),
+    event: optional(object),
+    reason: optional(object)
+  } satisfies Fields<RedriveOptions>),
   refused("redrive", "Control.redrive")
 )
 
@@ -48,23 +64,35 @@ export const make = (options: Options = {}): Effect.Effect<Control, StoreRejecte
     const { conflictRetry = defaultConflictRetry } = options
     const environment: Environment = { store: yield* ExecutionStore, conflictRetry }
     return {
-      suspend: (id) => reporting(environment, "suspend", (run) => suspend(run, id)),
-      resume: (id) => reporting(environment, "resume", (run) => resume(run, id)),
+      suspend: (id, options = {}) =>
+        Effect.zipRight(
+          decodeReason.suspend(options),
+          reporting(environment, "suspend", options, (run) => suspend(run, id))
+        ),
+      resume: (id, options = {}) =>
+        Effect.zipRight(
+          decodeReason.resume(options),
+          reporting(environment, "resume", options, (run) => resume(run, id))
+        ),
       cancel: (id, options = {}) =>
         Effect.zipRight(
           decodeCancel(options),
-          reporting(environment, "cancel", (run) => cancel(run, id, options))
+          reporting(environment, "cancel", options, (run) => cancel(run, id, options))
         ),
-      terminate: (id) => reporting(environment, "terminate", (run) => terminate(run, id)),
+      terminate: (id, options = {}) =>
+        Effect.zipRight(
+          decodeReason.terminate(options),
+          reporting(environment, "terminate", options, (run) => terminate(run, id))
+        ),
       redrive: (id, options = {}) =>
         Effect.zipRight(
           decodeRedrive(options),
-          reporting(environment, "redrive", (run) => redrive(run, id, options))
+          reporting(environment, "redrive", options, (run) => redrive(run, id, options))
         ),
       purge: (id, options = {}) =>
         Effect.zipRight(
           decodePurge(options),
-          reporting(environment, "purge", (run) => purge(run, id, options))
+          reporting(environment, "purge", {}, (run) => purge(run, id, options))
         )
     }
   })

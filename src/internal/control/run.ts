@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import { originOfCommand } from "../../Commit.js"
-import type { Report } from "../../Control.js"
+import type { ReasonOptions, Report } from "../../Control.js"
 import { type Command, type ControlConflict, NoSuchExecution } from "../../ControlError.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { JsonObject } from "../../Json.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "../../StoreError.js"
 import { type Decide, traceOf } from "./change.js"
 import { untilApplied } from "./conflictRetry.js"
@@ -20,6 +21,7 @@ export interface Environment {
 /** One run of a command: what it runs on, and what it has done so far. */
 export interface Run extends Environment {
   readonly command: Command
+  readonly reason: JsonObject | undefined
   readonly changed: Set<string>
   readonly corrupt: Map<string, StoreCorrupt>
 }
@@ -28,10 +30,11 @@ export interface Run extends Environment {
 export const reporting = <E>(
   environment: Environment,
   command: Command,
+  options: ReasonOptions,
   body: (run: Run) => Effect.Effect<unknown, E>
 ): Effect.Effect<Report, E> =>
   Effect.suspend(() => {
-    const run: Run = { ...environment, command, changed: new Set(), corrupt: new Map() }
+    const run: Run = { ...environment, command, reason: options.reason, changed: new Set(), corrupt: new Map() }
     return Effect.map(body(run), () => ({
       changed: Array.from(run.changed),
       corrupt: Array.from(run.corrupt.values())
@@ -63,7 +66,7 @@ export const change = <E>(
       const before = found.value
       const change = yield* decide(before)
       if (change === undefined) return false
-      const trace = traceOf(command, before, change, (yield* Clock.currentTimeMillis) / 1000)
+      const trace = traceOf(run, before, change, (yield* Clock.currentTimeMillis) / 1000)
       yield* store.commit(change.execution, { ...change.commit, trace, origin: originOfCommand(before, command) })
       run.changed.add(executionId)
       return true

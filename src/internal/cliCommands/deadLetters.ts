@@ -10,6 +10,7 @@ import * as format from "../cli/format.js"
 import { common, flag, limitOf, value, whole, withStore, wordOf } from "../cli/options.js"
 import { note } from "../cli/screen.js"
 import * as table from "../cli/table.js"
+import * as bulk from "./bulk.js"
 
 const kinds = ["Outbox", "Spawn", "Timer"] as const
 
@@ -102,4 +103,92 @@ const show = Command.make("show", { ...common, id }, (options) =>
   )
 ).pipe(Command.withDescription("Shows a dead letter, with what was in its row."))
 
-export const reading = [list, show] as const
+const ids = Args.repeated(Args.text({ name: "id" })).pipe(
+  Args.withDescription("the numbers of dead letters, or none and filters")
+)
+
+const options = { ...common, ...deadLetterFilters, ...bulk.bulkOptions, ids }
+
+interface Options extends bulk.BulkOptions, DeadLetterFilters {
+  readonly store: Option.Option<string>
+  readonly prefix: Option.Option<string>
+  readonly ids: ReadonlyArray<string>
+}
+
+type Target = Pick<DeadLetter, "id"> & { readonly letter: DeadLetter | undefined }
+
+/** All that filters select, before any of it is changed. One that does not decode can be changed by its number. */
+const selectedBy = (store: ExecutionStore, query: DeadLetterQuery) =>
+  Effect.gen(function* () {
+    const found: Array<Target> = []
+    let after: number | undefined
+    do {
+      const page = yield* store.deadLetters.list({ ...query, limit: 1000, after })
+      found.push(...page.entries.map((letter) => ({ id: letter.id, letter })))
+      yield* Effect.forEach(page.corrupt, (row) => note(row.message), { discard: true })
+      after = Option.getOrUndefined(page.next)
+    } while (after !== undefined)
+    return found
+  })
+
+const find = (verb: string, store: ExecutionStore, options: Options) =>
+  Effect.gen(function* () {
+    const filtered = Option.isSome(options.kind) || Option.isSome(options.execution)
+    const selection = yield* bulk.selectionOf(verb, options.ids, filtered, options.all)
+    if (selection._tag === "Filtered") return yield* selectedBy(store, yield* deadLetterQuery(options))
+    return yield* Effect.forEach(selection.ids, (text) =>
+      Effect.gen(function* () {
+        const id = yield* numberOf(text)
+        const letter = yield* findDeadLetter(store, id).pipe(
+          Effect.catchTag("StoreCorrupt", () => Effect.succeed(undefined))
+        )
+        return { id, letter }
+      })
+    )
+  })
+
+const targetColumns: ReadonlyArray<table.Column<Target>> = columns.map(({ name, show }) => ({
+  name,
+  show: ({ id, letter }) => (letter === undefined ? (name === "id" ? String(id) : format.nothing) : show(letter))
+}))
+
+const change = (
+  verb: "redrive" | "discard",
+  options: Options,
+  apply: (store: ExecutionStore, id: number) => Effect.Effect<boolean, StoreError>
+) =>
+  withStore(options, options["dry-run"] ? "read" : "write", ({ store }) =>
+    Effect.gen(function* () {
+      const targets = yield* find(verb, store, options)
+      const single = options.ids.length > 0 && targets.length === 1
+      yield* bulk.run(
+        {
+          verb,
+          noun: "dead letter",
+          question: single ? undefined : `${verb} ${format.many(targets.length, "dead letter")}?`,
+          targets,
+          columns: targetColumns,
+          apply: ({ id }) =>
+            Effect.map(apply(store, id), (done): bulk.Outcome => {
+              if (done) return { _tag: "Changed", value: { id }, shown: String(id) }
+              if (verb === "discard") return { _tag: "Unchanged" }
+              return {
+                _tag: "Failed",
+                message: `dead letter ${id} stays: it is gone, or its timer is armed for another time`
+              }
+            })
+        },
+        options
+      )
+    })
+  )
+
+const redrive = Command.make("redrive", options, (options) =>
+  change("redrive", options, (store, id) => store.deadLetters.redrive(id))
+).pipe(Command.withDescription("Puts dead letters back to work."))
+
+const discard = Command.make("discard", options, (options) =>
+  change("discard", options, (store, id) => store.deadLetters.discard(id))
+).pipe(Command.withDescription("Removes dead letters for good."))
+
+export const commands = [list, show, redrive, discard] as const

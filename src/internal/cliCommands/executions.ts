@@ -14,7 +14,7 @@ import * as table from "../cli/table.js"
 import { printable } from "../util/printable.js"
 import { findExecution } from "./findExecution.js"
 
-const columns: ReadonlyArray<table.Column<ExecutionSummary>> = [
+export const columns: ReadonlyArray<table.Column<ExecutionSummary>> = [
   { name: "id", show: ({ id }) => id },
   { name: "definition", show: ({ definitionId }) => definitionId },
   { name: "status", show: ({ status }) => status, color: ({ status }) => format.statusColor(status) },
@@ -54,7 +54,7 @@ const list = Command.make(
     )
 ).pipe(Command.withDescription("Lists executions, in the order of their ids."))
 
-const executionId = Args.text({ name: "id" }).pipe(Args.withDescription("the id of the execution"))
+export const executionId = Args.text({ name: "id" }).pipe(Args.withDescription("the id of the execution"))
 
 const fieldsOf = (execution: Execution): ReadonlyArray<table.Field> => [
   { name: "id", value: execution.id, color: "bold" },

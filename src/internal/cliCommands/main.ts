@@ -13,24 +13,26 @@ import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
 import * as executions from "./executions.js"
 import { stats, verify } from "./health.js"
+import { send } from "./send.js"
+import * as steering from "./steering.js"
 import { outbox, spawns, timers } from "./work.js"
 
 const execution = Command.make("execution").pipe(
   Command.withDescription("The executions."),
-  Command.withSubcommands(executions.commands)
+  Command.withSubcommands([...executions.commands, send, ...steering.commands])
 )
 
 const deadLetter = Command.make("dead-letter").pipe(
   Command.withDescription("The work that was given up."),
-  Command.withSubcommands(deadLetters.reading)
+  Command.withSubcommands(deadLetters.commands)
 )
 
 const words: Words = {
-  execution: ["list", "show", "trace", "tree"],
+  execution: ["list", "show", "trace", "tree", "send", "suspend", "resume", "cancel", "terminate", "redrive", "purge"],
   outbox: ["list"],
   spawns: ["list"],
   timers: ["list"],
-  "dead-letter": ["list", "show"],
+  "dead-letter": ["list", "show", "redrive", "discard"],
   definition: ["list", "show"],
   stats: [],
   verify: []

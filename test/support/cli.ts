@@ -16,21 +16,23 @@ export interface Ran {
 /**
  * - `answer`: what is answered to a question; without it nobody can be asked.
  * - `colors`, `width`: of the terminal that there seems to be.
+ * - `seen`: gets the lines of stdout as they come.
  */
 export interface Terminal {
   readonly answer?: boolean | undefined
   readonly colors?: boolean | undefined
   readonly width?: number | undefined
+  readonly seen?: Array<string> | undefined
   readonly env?: ReadonlyMap<string, string> | undefined
 }
 
 /** Runs a command line in this process. */
 export const holdfast = (
   args: ReadonlyArray<string>,
-  { answer, colors = false, env = new Map(), width }: Terminal = {}
+  { answer, colors = false, env = new Map(), seen, width }: Terminal = {}
 ): Effect.Effect<Ran> =>
   Effect.gen(function* () {
-    const out: Array<string> = []
+    const out = seen ?? []
     const notes: Array<string> = []
     const asked: Array<string> = []
     const screen: Screen = {

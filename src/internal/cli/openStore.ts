@@ -26,9 +26,10 @@ import { describe, type StoreName } from "./storeName.js"
  *
  * - `read`: nothing.
  * - `write`: change rows of a store that is there.
- * - `create`: also make a file and the schema, or what is missing of it.
+ * - `migrate`: also make the schema, or what is missing of it.
+ * - `create`: and the file too.
  */
-export type Access = "read" | "write" | "create"
+export type Access = "read" | "write" | "migrate" | "create"
 
 /** A store that is open. `prefix` is what the names of its tables begin with, `name` what people call it. */
 export interface OpenStore {
@@ -123,7 +124,7 @@ export const open = (
     return yield* Effect.gen(function* () {
       const driver = yield* Effect.mapError(openDriver(name, access), explain.named(name))
       const { encoded, options } = yield* sqlStore
-        .open(driver, { prefix, createSchema: access === "create" })
+        .open(driver, { prefix, createSchema: access === "create" || access === "migrate" })
         .pipe(explain.schema(driver, name, prefix))
       return { store: makeStore(encoded, options), encoded, driver, prefix, name: describe(name) }
     }).pipe(Effect.ensuring(Fiber.interrupt(waiting)))

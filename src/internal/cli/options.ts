@@ -68,7 +68,8 @@ interface Common {
   readonly prefix: Option.Option<string>
 }
 
-const orVariable = (given: Option.Option<string>, name: string): Effect.Effect<Option.Option<string>> =>
+/** What an option says, or else a variable. */
+export const orVariable = (given: Option.Option<string>, name: string): Effect.Effect<Option.Option<string>> =>
   Option.isSome(given) ? Effect.succeed(given) : Effect.option(Config.string(name))
 
 /** Runs a command on the store that its options name. */

@@ -6,13 +6,13 @@ import type { TraceEntry } from "../../Commit.js"
 import type { Execution, ExecutionSummary } from "../../Execution.js"
 import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
+import { findExecution } from "../cli/findExecution.js"
 import * as format from "../cli/format.js"
 import { toPretty, toText } from "../cli/json.js"
 import { common, filters, flag, limitOf, queryOf, value, withStore } from "../cli/options.js"
 import { note, Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { printable } from "../util/printable.js"
-import { findExecution } from "./findExecution.js"
 
 export const columns: ReadonlyArray<table.Column<ExecutionSummary>> = [
   { name: "id", show: ({ id }) => id },

@@ -1,11 +1,14 @@
 import * as Command from "@effect/cli/Command"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import type { Stats } from "../../ExecutionStore.js"
 import { unsound } from "../cli/failure.js"
 import * as format from "../cli/format.js"
 import { toText } from "../cli/json.js"
-import { common, withStore } from "../cli/options.js"
+import { common, durationOf, flag, value, withStore } from "../cli/options.js"
 import { Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { orphans } from "./orphans.js"
@@ -95,3 +98,29 @@ export const verify = Command.make("verify", common, (options) =>
     })
   )
 ).pipe(Command.withDescription("Reads every row, and names those that do not decode or belong to nothing."))
+
+const defaultInterval = Duration.seconds(2)
+
+export const watch = Command.make("watch", { ...common, interval: value("interval"), once: flag("once") }, (options) =>
+  withStore(options, "read", ({ name, store }) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const interval = Option.getOrElse(
+        yield* Effect.transposeMapOption(options.interval, (text) => durationOf("--interval", text)),
+        () => defaultInterval
+      )
+      const look = Effect.gen(function* () {
+        const stats = yield* store.stats
+        const time = (yield* Clock.currentTimeMillis) / 1000
+        if (options.json) return yield* Effect.flatMap(toText({ time, ...stats }), screen.out)
+        yield* screen.clear
+        yield* screen.out(`${format.time(time)}  ${name}`)
+        yield* printStats(false, stats)
+      })
+      if (options.once) return yield* look
+      // A store that does not answer now may do so at the next look.
+      const patient = Effect.catchTag(look, "StoreUnavailable", (error) => screen.note(error.message))
+      yield* Effect.repeat(patient, Schedule.spaced(interval))
+    })
+  )
+).pipe(Command.withDescription("Shows again and again how much work the store holds."))

@@ -12,7 +12,8 @@ import { printable } from "../util/printable.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
 import * as executions from "./executions.js"
-import { stats, verify } from "./health.js"
+import { stats, verify, watch } from "./health.js"
+import { migrate, prune } from "./maintenance.js"
 import { send } from "./send.js"
 import * as steering from "./steering.js"
 import { outbox, spawns, timers } from "./work.js"
@@ -35,12 +36,27 @@ const words: Words = {
   "dead-letter": ["list", "show", "redrive", "discard"],
   definition: ["list", "show"],
   stats: [],
-  verify: []
+  verify: [],
+  watch: [],
+  prune: [],
+  migrate: []
 }
 
 const holdfast = Command.make("holdfast").pipe(
   Command.withDescription("Looks into a store of executions, and steers what is in it."),
-  Command.withSubcommands([execution, outbox, spawns, timers, deadLetter, definition, stats, verify])
+  Command.withSubcommands([
+    execution,
+    outbox,
+    spawns,
+    timers,
+    deadLetter,
+    definition,
+    stats,
+    verify,
+    watch,
+    prune,
+    migrate
+  ])
 )
 
 const versionOfPackage = (): string => {

@@ -8,12 +8,12 @@ import * as Event from "../../Event.js"
 import { isFinished } from "../../Execution.js"
 import * as Ids from "../../Ids.js"
 import { refused } from "../cli/failure.js"
+import { findExecution } from "../cli/findExecution.js"
 import { parseObject } from "../cli/json.js"
 import { common, durationOf, flag, value, withStore } from "../cli/options.js"
 import { note } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { executionId } from "./executions.js"
-import { findExecution } from "./findExecution.js"
 
 const kind = Args.text({ name: "kind" }).pipe(Args.withDescription("the kind of the event"))
 

@@ -6,13 +6,13 @@ import { type Control, make as makeControl, type Report } from "../../Control.js
 import type { ExecutionSummary, Status } from "../../Execution.js"
 import { ExecutionStore, type ListQuery } from "../../ExecutionStore.js"
 import { type Failure, usage } from "../cli/failure.js"
+import { findExecution } from "../cli/findExecution.js"
 import * as format from "../cli/format.js"
 import { common, type Filters, filters, flag, hasFilters, queryOf, value, withStore } from "../cli/options.js"
 import { note, type Screen } from "../cli/screen.js"
 import * as executionTree from "../control/executionTree.js"
 import * as bulk from "./bulk.js"
 import { columns } from "./executions.js"
-import { findExecution } from "./findExecution.js"
 
 /** A command of the control plane, as it is given from a shell. */
 interface Steering {

@@ -3,9 +3,9 @@ import * as Option from "effect/Option"
 import type { Execution } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
-import { type CliError, missing } from "../cli/failure.js"
-import { didYouMean } from "../cli/nearest.js"
 import * as cursors from "../codec/cursor.js"
+import { type CliError, missing } from "./failure.js"
+import { didYouMean } from "./nearest.js"
 
 /** Ids that begin as this one does, without a look at all that there are. */
 const idsNear = (store: ExecutionStore, id: string): Effect.Effect<ReadonlyArray<string>, StoreError> =>

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import * as SqlDriver from "holdfast/SqlDriver"
+import { load } from "../../src/internal/sqliteDriver/load.js"
+import { holdfast, type Terminal, values } from "../support/cli.js"
+import { filled } from "../support/cliStore.js"
+import * as temp from "../support/temp.js"
+
+const day = 86_400_000
+
+const onStore = Effect.gen(function* () {
+  yield* TestClock.setTime(1_800_000_000_000)
+  const filename = yield* temp.database
+  yield* filled(filename)
+  const env = new Map([["HOLDFAST_STORE", `sqlite:${filename}`]])
+  return (args: ReadonlyArray<string>, terminal: Terminal = {}) => holdfast(args, { env, ...terminal })
+})
+
+describe("prune", () => {
+  it.scoped("removes trees that finished long ago, and says before which", () =>
+    Effect.gen(function* () {
+      const run = yield* onStore
+      const prune = ["prune", "--finished", "30 days", "--json"]
+      yield* TestClock.adjust(29 * day)
+      expect((yield* run([...prune, "--dry-run"])).notes).toEqual(["prune would remove up to 0 trees"])
+      yield* TestClock.adjust(2 * day)
+      expect(values(yield* run([...prune, "--dry-run"]))).toMatchObject([{ id: "order-18" }])
+      expect(yield* run(prune, { answer: false })).toMatchObject({ code: 4, out: [] })
+      expect(values(yield* run(prune, { answer: true }))).toEqual([{ processed: 0, executions: 1 }])
+      expect(values(yield* run([...prune, "--yes"]))).toEqual([{ processed: 0, executions: 0 }])
+      expect((yield* run(["execution", "show", "order-18"])).code).toBe(3)
+      expect((yield* run(["prune", "--yes"])).notes).toEqual([
+        "holdfast: prune needs to be told what: give --processed or --finished, or both, with an age"
+      ])
+    })
+  )
+})
+
+describe("watch", () => {
+  it.scoped("shows the counts at every interval", () =>
+    Effect.gen(function* () {
+      const run = yield* onStore
+      const once = yield* run(["watch", "--once", "--json"])
+      expect(values(once)).toMatchObject([{ time: 1_800_000_000, timers: { count: 2 } }])
+      const seen: Array<string> = []
+      const watching = yield* Effect.fork(run(["watch", "--interval", "1 minute", "--json"], { seen }))
+      const minute = Effect.zipRight(TestClock.adjust("1 minute"), Effect.yieldNow())
+      yield* Effect.repeat(
+        Effect.zipRight(
+          minute,
+          Effect.promise(() => new Promise(setImmediate))
+        ),
+        { until: () => seen.length >= 3 }
+      )
+      yield* Fiber.interrupt(watching)
+      const times = seen.map((line): number => JSON.parse(line).time)
+      expect(times).toEqual(times.toSorted((a, b) => a - b))
+      expect(new Set(times).size).toBe(times.length)
+      expect((yield* run(["watch", "--interval", "never"])).code).toBe(2)
+    })
+  )
+})
+
+describe("migrate", () => {
+  it.scoped("makes a store where it is asked to, and brings an earlier one up to date", () =>
+    Effect.gen(function* () {
+      const filename = yield* temp.database
+      const run = (...args: ReadonlyArray<string>) => holdfast([...args, "--store", `sqlite:${filename}`, "--json"])
+      expect((yield* run("migrate")).code).toBe(3)
+      expect((yield* run("stats")).code).toBe(3)
+      expect((yield* run("migrate", "--create")).code).toBe(0)
+      expect((yield* run("stats")).code).toBe(0)
+      const library = yield* load()
+      const database = library.open(filename)
+      database.prepare("UPDATE harel_holdfast_meta SET value = '1' WHERE key = 'schema_version'").run([])
+      database.close()
+      expect((yield* run("stats")).code).toBe(2)
+      expect(values(yield* run("migrate"))).toMatchObject([{ prefix: "harel_", schemaVersion: 3 }])
+      expect((yield* run("stats")).code).toBe(0)
+      expect((yield* run("migrate", "--prefix", "mine_")).code).toBe(0)
+      expect((yield* run("stats", "--prefix", "mine_")).code).toBe(0)
+    })
+  )
+
+  it.effect("prints its statements, and runs none", () =>
+    Effect.gen(function* () {
+      const { code, out } = yield* holdfast(["migrate", "--dry-run", "--prefix", "mine_"])
+      const statements = yield* SqlDriver.schema("mine_")
+      expect([code, out.join("\n")]).toEqual([0, statements.map((statement) => `${statement};`).join("\n")])
+      expect((yield* holdfast(["migrate", "--dry-run", "--prefix", "1; DROP"])).code).toBe(2)
+    })
+  )
+})

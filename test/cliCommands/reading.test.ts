@@ -102,6 +102,7 @@ describe("the commands that read", () => {
         ["outbox", "1"],
         ["spawns", "1"],
         ["timers", "2"],
+        ["activities", "0"],
         ["delayed", "0"],
         ["dead letters", "1"]
       ])

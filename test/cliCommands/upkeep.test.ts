@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as SqlDriver from "holdfast/SqlDriver"
+import { schemaVersion } from "../../src/internal/schema/schema.js"
 import { load } from "../../src/internal/sqliteDriver/load.js"
 import { holdfast, type Terminal, values } from "../support/cli.js"
 import { filled } from "../support/cliStore.js"
@@ -77,7 +78,7 @@ describe("migrate", () => {
       database.prepare("UPDATE harel_holdfast_meta SET value = '1' WHERE key = 'schema_version'").run([])
       database.close()
       expect((yield* run("stats")).code).toBe(2)
-      expect(values(yield* run("migrate"))).toMatchObject([{ prefix: "harel_", schemaVersion: 3 }])
+      expect(values(yield* run("migrate"))).toMatchObject([{ prefix: "harel_", schemaVersion }])
       expect((yield* run("stats")).code).toBe(0)
       expect((yield* run("migrate", "--prefix", "mine_")).code).toBe(0)
       expect((yield* run("stats", "--prefix", "mine_")).code).toBe(0)

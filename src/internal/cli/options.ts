@@ -35,7 +35,7 @@ const values = {
   execution: "only those of this execution",
   finished: "remove trees that finished so long ago, as in '30 days'",
   interval: "how often it is shown anew, as in '2 seconds'",
-  kind: "only those of this kind: outbox, spawn or timer",
+  kind: "only those of this kind: outbox, spawn, timer or activity",
   limit: "how many at most, 1 to 1000",
   parent: "only the children of this execution",
   prefix: "what the names of the tables begin with; by default HOLDFAST_PREFIX, or harel_, or nothing on rqlite",

@@ -2,7 +2,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { DeadLetter } from "../../DeadLetter.js"
+import type { DeadLetter, Kind } from "../../DeadLetter.js"
 import type { DeadLetterQuery, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import { type CliError, missing } from "../cli/failure.js"
@@ -12,7 +12,7 @@ import { note } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import * as bulk from "./bulk.js"
 
-const kinds = ["Outbox", "Spawn", "Timer"] as const
+const kinds: ReadonlyArray<Kind> = ["Outbox", "Spawn", "Timer", "Activity"]
 
 export const deadLetterFilters = { kind: value("kind"), execution: value("execution") }
 

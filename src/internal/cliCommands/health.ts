@@ -22,10 +22,11 @@ interface Waiting {
   readonly note: string
 }
 
-const waiting = ({ deadLetters, delayed, outbox, spawns, timers }: Stats): ReadonlyArray<Waiting> => [
+const waiting = ({ activities, deadLetters, delayed, outbox, spawns, timers }: Stats): ReadonlyArray<Waiting> => [
   { name: "outbox", ...outbox, note: "" },
   { name: "spawns", ...spawns, note: "" },
   { name: "timers", ...timers, note: `${timers.due} due` },
+  { name: "activities", ...activities, note: `${activities.running} running` },
   { name: "delayed", ...delayed, failing: 0, note: delayed.corrupt === 0 ? "" : `${delayed.corrupt} without a time` },
   { name: "dead letters", ...deadLetters, failing: 0, note: "" }
 ]

@@ -22,6 +22,11 @@ interface Owned {
 const owned: ReadonlyArray<Owned> = [
   { table: "timers", owner: "execution_id", problem: "is armed for an execution that is not there" },
   { table: "spawns", owner: "parent_id", problem: "is a child to create for a parent that is not there" },
+  {
+    table: "holdfast_activities",
+    owner: "execution_id",
+    problem: "is an activity of an execution that is not there"
+  },
   { table: "processed_events", owner: "execution_id", problem: "was consumed by an execution that is not there" }
 ]
 

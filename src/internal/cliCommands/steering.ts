@@ -95,6 +95,12 @@ type Options = Filters &
     readonly ids: ReadonlyArray<string>
   }
 
+/** Without those whose parent is changed too: they are below it, and side by side the two would be in each other's way. */
+const withoutChildren = (found: ReadonlyArray<ExecutionSummary>): ReadonlyArray<ExecutionSummary> => {
+  const ids = new Set(found.map(({ id }) => id))
+  return found.filter(({ parentId }) => parentId === null || !ids.has(parentId))
+}
+
 interface Found {
   readonly mode: Mode
   readonly targets: ReadonlyArray<ExecutionSummary>
@@ -125,7 +131,8 @@ const find = (store: ExecutionStore, steering: Steering, options: Options): Effe
     const selection = yield* bulk.selectionOf(steering.verb, options.ids, hasFilters(options), options.all)
     if (selection._tag === "Filtered") {
       const query = yield* queryFor(steering, options)
-      return { mode: "filtered", targets: yield* selectedBy(store, query) }
+      const found = yield* selectedBy(store, query)
+      return { mode: "filtered", targets: steering.verb === "redrive" ? found : withoutChildren(found) }
     }
     const found = yield* Effect.forEach(selection.ids, (id) => findExecution(store, id))
     return { mode: found.length === 1 ? "single" : "named", targets: found.map(summaryOf) }

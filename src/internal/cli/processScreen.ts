@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import { usage } from "./failure.js"
 import type { Screen } from "./screen.js"
 
-/** Writes, and waits until the stream has room again. */
+/** Writes, and waits until it is written. Where nobody reads any more there is nothing left to do. */
 const write = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void> =>
   Effect.async((resume) => {
-    stream.write(text, () => resume(Effect.void))
+    stream.write(text, (error) => resume(error ? Effect.interrupt : Effect.void))
   })
 
 const ask = (question: string): Effect.Effect<string> =>

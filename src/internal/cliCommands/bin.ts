@@ -6,11 +6,6 @@ const packages = "@effect/cli @effect/platform @effect/platform-node"
 const isMissing = (error: unknown): error is { readonly message: string } =>
   typeof error === "object" && error !== null && "code" in error && error.code === "ERR_MODULE_NOT_FOUND"
 
-// As of any other program whose reader has gone, such as `head`.
-process.stdout.on("error", (error) => {
-  process.exit("code" in error && error.code === "EPIPE" ? 141 : 1)
-})
-
 try {
   const { start } = await import("./start.js")
   start()

@@ -12,11 +12,16 @@ import { run } from "./main.js"
 
 const interrupted = 130
 
+/** As of any other program whose reader has gone, such as `head`. */
+const readerGone = 141
+
+let hasReader = true
+
 /** The code is what the program gives, and what shells expect of one that was interrupted. */
 const teardown: Teardown = (exit, onExit) =>
   onExit(
     Exit.match(exit, {
-      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? interrupted : 1),
+      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? (hasReader ? interrupted : readerGone) : 1),
       onSuccess: (code) => (typeof code === "number" ? code : 0)
     })
   )
@@ -24,6 +29,10 @@ const teardown: Teardown = (exit, onExit) =>
 /** Runs the command line of this process. */
 export const start = (): void => {
   const screen = make()
+  // What was being written is interrupted by it, so that the store is closed.
+  process.stdout.on("error", () => {
+    hasReader = false
+  })
   const main = run(process.argv.slice(2)).pipe(
     Effect.catchAllDefect((defect) =>
       Effect.as(screen.note(`holdfast: this should not happen: ${describe(Cause.die(defect))}`), 1)

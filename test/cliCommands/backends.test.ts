@@ -1,0 +1,36 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { holdfast, values } from "../support/cli.js"
+import * as RqliteServer from "../support/rqlite/server.js"
+import * as SqldServer from "../support/sqld/server.js"
+import * as temp from "../support/temp.js"
+
+/** From a store that is not there yet to one that is read and written. */
+const round = (store: string) =>
+  Effect.gen(function* () {
+    const run = (...args: ReadonlyArray<string>) => holdfast([...args, "--json", "--store", store])
+    expect((yield* run("migrate", "--create")).notes).toEqual([])
+    expect(values(yield* run("stats"))).toMatchObject([{ outbox: { count: 0 } }])
+    expect((yield* run("verify")).code).toBe(0)
+    expect(yield* run("execution", "list")).toMatchObject({ code: 0, out: [] })
+    expect((yield* run("execution", "show", "order-1")).code).toBe(3)
+    expect(yield* run("execution", "terminate", "--all", "--yes")).toMatchObject({ code: 0, out: [] })
+    expect(yield* run("definition", "list")).toMatchObject({ code: 0, out: [] })
+    expect((yield* run("stats", "--prefix", "other_")).notes.join()).toContain(
+      'there is no store with the prefix "other_"'
+    )
+  })
+
+describe("holdfast on other stores", () => {
+  it.scopedLive("works on a libSQL file", () =>
+    Effect.flatMap(temp.database, (filename) => round(`libsql:file:${filename}`))
+  )
+
+  it.scopedLive("works on a libSQL server", () =>
+    Effect.flatMap(SqldServer.make(), ({ url }) => round(`libsql:${url}`))
+  )
+
+  it.scopedLive("works on rqlite", () =>
+    Effect.flatMap(RqliteServer.make({ nodes: 2 }), ({ urls }) => round(`rqlite:${urls.join(",")}`))
+  )
+})

@@ -161,7 +161,9 @@ export interface Outcome<out Success, out Error> {
  *
  * - `key`: what of a payload the limits go by; by default they are for all.
  * - `concurrency`: how many of a key may run at the same time.
- * - `rate`: how many of a key may begin in a `window`. Attempts count.
+ * - `rate`: how many of a key begin in a `window` in the long run: up to `limit` at once after a quiet time, then one each `window / limit`.
+ *   Within the first window after a quiet time that may be nearly twice as many: a partner that counts strictly is given half the limit.
+ *   Attempts count.
  *
  * @since 0.1.0
  * @category models

@@ -42,7 +42,10 @@ const longestHold = 30_000
 const firstHold = 250
 const mostHeld = 1000
 
-/** Gives it back for a while, longer each time: its execution is suspended, or failed and may be redriven. No attempt counts. */
+/**
+ * Gives it back for a while, longer each time: its execution is suspended, or failed and may be redriven. No attempt counts. When its execution goes
+ * on it is ready at once.
+ */
 const hold = ({ activity, runs }: One): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { held, monitor, store, telemetry } = runs

@@ -186,12 +186,16 @@ const health = ({ deadLetters, lastBegun, lastRun, mode, monitor, running, serve
 }
 
 const ended: ReadonlyArray<Status> = ["DONE", "CANCELLED", "CANCELLING"]
+const halted: ReadonlyArray<Status> = ["SUSPENDED", "FAILED"]
 
 const onNotice = (worker: Worker, notice: Notice): void => {
   const { running, wakeup } = worker
   const committed = Option.getOrUndefined(notice.committed)?.execution
   const gone = notice.purged ?? (committed !== undefined && ended.includes(committed.status) ? committed.id : undefined)
   if (gone !== undefined && running.size > 0) interruptWhere(worker, ({ executionId }) => executionId === gone)
+  // What was held because of its execution is ready now.
+  const before = notice.origin?.status
+  if (before !== undefined && halted.includes(before) && committed?.status !== before) wakeup.request(beginning)
   if (notice.activities === 0) return
   const isOurs = committed === undefined ? notice.emits > 0 : runsOf(worker, committed.id)
   if (isOurs) worker.recheck = true

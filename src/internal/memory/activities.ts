@@ -5,6 +5,7 @@ import * as Order from "effect/Order"
 import type { ActivityRun, Encoded, EncodedActivity, EncodedClaim, EncodedClaimed } from "../../EncodedStore.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import { activityPool } from "../util/activityPool.js"
+import { heldClaim } from "../util/heldClaim.js"
 import { statusOf } from "./executions.js"
 import { addEmit } from "./outbox.js"
 import { Numbered, Ordered } from "./sortedArray.js"
@@ -96,6 +97,14 @@ export class Activities {
 
   removeOf(executionId: string): void {
     for (const row of this.of(executionId)) this.remove(row.seq)
+  }
+
+  /** What was held because of its execution is ready. */
+  resumeOf(executionId: string): void {
+    for (const row of this.of(executionId)) {
+      if (row.owner === null && row.claim === heldClaim)
+        this.change(row, { readyAt: typeof row.askedAt === "number" ? row.askedAt : row.readyAt, claim: null })
+    }
   }
 
   change(row: ActivityRow, parts: Partial<Omit<ActivityRow, "seq" | "executionId" | "key">>): void {
@@ -312,7 +321,7 @@ export const make = (
   failActivity: (run, { attempts, error, readyAt }) =>
     Effect.sync(() => change(tables, run, { attempts, error, readyAt })),
 
-  releaseActivity: (run, readyAt) => Effect.sync(() => change(tables, run, { readyAt })),
+  releaseActivity: (run, readyAt) => Effect.sync(() => change(tables, run, { readyAt, claim: heldClaim })),
 
   dropActivity: (run) =>
     Effect.sync(() => {

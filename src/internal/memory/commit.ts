@@ -37,12 +37,18 @@ const askActivities = ({ activities }: Tables, { asked, executionId, version }: 
 }
 
 const ended: ReadonlyArray<unknown> = ["DONE", "CANCELLED", "CANCELLING"]
+const halted: ReadonlyArray<unknown> = ["SUSPENDED", "FAILED"]
+const live: ReadonlyArray<unknown> = ["RUNNING", "PENDING"]
 
-/** An execution that comes to its end, or is being cancelled, waits for no activity any more: they go with it. */
-const endActivities = ({ activities, executions }: Tables, id: string, before: ExecutionRow | undefined): void => {
+/**
+ * An execution that comes to its end, or is being cancelled, waits for no activity any more: they go with it. Where it goes on, what was held
+ * is ready.
+ */
+const followStatus = ({ activities, executions }: Tables, id: string, before: ExecutionRow | undefined): void => {
   if (before === undefined || activities.of(id).length === 0) return
   const status = statusOf(executions.get(id))
   if (ended.includes(status) && status !== statusOf(before)) activities.removeOf(id)
+  if (halted.includes(statusOf(before)) && live.includes(status)) activities.resumeOf(id)
 }
 
 /** Writes a commit where the stored version is the expected one, and the lease is held that it is fenced by. */
@@ -84,7 +90,7 @@ const apply = (
   for (const spawn of commit.spawns) addSpawn(tables, { parentId: executionId, ...spawn })
   for (const key of commit.stopped) stopActivity(tables, executionId, key)
   askActivities(tables, commit)
-  endActivities(tables, executionId, stored)
+  followStatus(tables, executionId, stored)
   if (commit.trace !== undefined) tables.traces.add(executionId, commit.trace, traceMax)
   return { _tag: "Applied", seqs }
 }

@@ -1,3 +1,4 @@
+import { heldClaim } from "../util/heldClaim.js"
 import { lines } from "../util/lines.js"
 
 const part = (row: string, key: string): string =>
@@ -96,7 +97,8 @@ const companions = (p: string): ReadonlyArray<string> => {
 }
 
 /**
- * An execution that is at its end, or is being cancelled, waits for no activity any more. Whoever writes it so, they go with it.
+ * An execution that is at its end, or is being cancelled, waits for no activity any more. Whoever writes it so, they go with it. And whoever has one
+ * go on that was suspended or had failed, what was held because of that is ready.
  */
 const activities = (p: string): ReadonlyArray<string> => {
   const end = (name: string, event: string, row: string): string => lines`
@@ -108,7 +110,15 @@ const activities = (p: string): ReadonlyArray<string> => {
   const ended = "NEW.status IN ('DONE', 'CANCELLED', 'CANCELLING') AND OLD.status IS NOT NEW.status"
   return [
     end("activities_end", `UPDATE OF status ON ${p}holdfast_listing WHEN ${ended}`, "NEW"),
-    end("activities_purge", `DELETE ON ${p}holdfast_listing`, "OLD")
+    end("activities_purge", `DELETE ON ${p}holdfast_listing`, "OLD"),
+    lines`
+      CREATE TRIGGER IF NOT EXISTS ${p}holdfast_activities_resume AFTER UPDATE OF status ON ${p}holdfast_listing
+      WHEN OLD.status IN ('SUSPENDED', 'FAILED') AND NEW.status IN ('RUNNING', 'PENDING')
+      BEGIN
+        UPDATE ${p}holdfast_activities
+        SET ready_at = asked_at, claim = NULL
+        WHERE execution_id = NEW.id AND owner IS NULL AND claim = '${heldClaim}';
+      END`
   ]
 }
 

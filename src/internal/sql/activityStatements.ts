@@ -1,4 +1,5 @@
 import { activityPool } from "../util/activityPool.js"
+import { heldClaim } from "../util/heldClaim.js"
 import { lines } from "../util/lines.js"
 import { exact, nextNumber, notAppliedYet } from "./expressions.js"
 
@@ -265,7 +266,7 @@ const makeEndSql = (p: string) => {
 
     release: lines`
       UPDATE ${p}holdfast_activities
-      SET owner = NULL, claim = NULL, ready_at = ?
+      SET owner = NULL, claim = '${heldClaim}', ready_at = ?
       WHERE seq = ? AND claim = ?
         AND ${notAppliedYet(p)}`,
 

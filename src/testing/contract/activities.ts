@@ -169,6 +169,28 @@ const asking = ({ test }: Subject): void => {
       expect(yield* store.activities.of("SUSPENDED")).toHaveLength(2)
     }))
 
+  test("what was given back is ready when its execution goes on, and what waits for its next attempt waits on", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      for (const status of ["SUSPENDED", "FAILED"] as const) {
+        yield* store.commit(order(status), { activities: some("k", "l") })
+        const { entries } = yield* claim()
+        yield* store.commit({ ...(yield* loaded(status)), status })
+        for (const run of entries) {
+          yield* run.key === "k"
+            ? store.activities.release(run, 1e9)
+            : store.activities.fail(run, { attempts: 1, error: "no", retryAt: 1e9 })
+        }
+        const times = Effect.map(store.activities.of(status), (all) => all.map(({ readyAt }) => readyAt))
+        const [asked] = entries.map(({ askedAt }) => askedAt)
+        yield* store.save(yield* loaded(status))
+        expect(yield* times).toEqual([1e9, 1e9])
+        yield* store.save({ ...(yield* loaded(status)), status: "RUNNING" })
+        expect(yield* times).toEqual([asked, 1e9])
+        expect(yield* claimKeys()).toEqual(["k"])
+      }
+    }))
+
   test("seqs are never used again, and pages reassemble them", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore

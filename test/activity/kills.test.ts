@@ -22,8 +22,26 @@ const begin = (filename: string, name: string) =>
     return { child, kill: Scope.close(scope, Exit.void) }
   })
 
-/** Starts jobs as long as processes are killed, so that there is always something that runs. */
-const start = (job: number) => Effect.as(Job.startOrGet(`job-${job}`, { outcomes: [] }), `job-${job}`)
+type Store = ExecutionStore.ExecutionStore
+
+/** Starts jobs as long as processes are killed, and more where less waits than all have places for. */
+const startJobs = (store: Store, jobs: Array<string>) =>
+  Effect.gen(function* () {
+    const { activities } = yield* store.stats
+    const from = jobs.length
+    jobs.push(`job-${from}`)
+    if (activities.count < 2 * each) jobs.push(`job-${from + 1}`)
+    yield* Effect.forEach(jobs.slice(from), (id) => Job.startOrGet(id, { outcomes: [] }), { discard: true })
+  })
+
+/** Whether a process was killed while it ran what it said last: nobody else has taken that yet, and it has not ended. */
+const wasHit = (store: Store, line: string) =>
+  Effect.gen(function* () {
+    const [said, executionId = "", key] = line.split(" ")
+    if (said !== "began") return false
+    const entries = yield* store.activities.of(executionId)
+    return entries.some((activity) => activity.key === key && activity.owner !== null)
+  })
 
 /** How many events were ever put into the outbox. */
 const emitted = (filename: string) =>
@@ -41,30 +59,38 @@ it.scopedLive(
       const filename = yield* Temp.database
       const store = yield* SqliteStore.make({ filename, durability: "normal" })
       const client = Effect.provideService(ExecutionStore.ExecutionStore, store)
-      const jobs = [yield* client(start(0))]
+      const jobs: Array<string> = []
+      yield* client(startJobs(store, jobs))
       const running = yield* Effect.forEach(
         Array.from({ length: processes }, (_, i) => `p${i}`),
         (name) => begin(filename, name),
         { concurrency: "unbounded" }
       )
       yield* Effect.addFinalizer(() => Effect.forEach(running, ({ kill }) => kill, { discard: true }))
+      let hits = 0
       for (let i = 0; i < kills; i++) {
-        const job = yield* client(start(i + 1))
-        jobs.push(job)
+        yield* client(startJobs(store, jobs))
         const victim = yield* Random.nextIntBetween(0, processes)
         const process = running[victim]
         if (process === undefined) throw new Error("there is no such process")
         // It has begun, and runs on for as long as a few activities take.
         const after = yield* Random.nextIntBetween(1, 8)
-        const runs = Effect.repeatN(
-          Effect.map(process.child.line, (line) => assert.strictEqual(line, "ran")),
-          after - 1
-        )
+        const said = Effect.map(Effect.replicateEffect(process.child.line, after), (lines) => {
+          for (const line of lines) assert.match(line, /^(began|ran) job-/)
+          return lines.at(-1) ?? ""
+        })
         // The others may leave it nothing to do.
-        yield* Effect.raceFirst(runs, client(Job.await(job)))
+        const rest = Effect.as(
+          Effect.forEach(jobs, (id) => client(Job.await(id))),
+          ""
+        )
+        const last = yield* Effect.raceFirst(said, rest)
         yield* process.kill
+        if (yield* wasHit(store, last)) hits++
         running[victim] = yield* begin(filename, `p${victim}-${i}`)
       }
+      yield* Effect.log(`${hits} of ${kills} kills hit an activity that had just begun`)
+      assert.isAbove(hits, 0)
       const results = yield* Effect.forEach(jobs, (id) => client(Job.await(id)), { concurrency: "unbounded" })
       const keys = Array.from({ length: each }, (_, n) => `k${n}`).toSorted()
       for (const [i, outcomes] of results.entries()) {

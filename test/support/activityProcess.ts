@@ -1,5 +1,5 @@
-// activityProcess.ts FILE NAME: runs jobs and their activities on a store that others share. It says "ran" whenever an activity has run, and is ended
-// by a signal.
+// activityProcess.ts FILE NAME: runs jobs and their activities on a store that others share. It says `began JOB KEY` whenever an activity begins, and
+// `ran JOB KEY` when it has run and its outcome is still to be written. It is ended by a signal.
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -13,10 +13,12 @@ const [filename = "", name = ""] = process.argv.slice(2)
 
 const say = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
 
-const WorkLive = Work.toLayer(({ n }, { attempt, idempotencyKey }) =>
+const WorkLive = Work.toLayer(({ n }, { attempt, executionId, idempotencyKey, key }) =>
   Effect.gen(function* () {
-    yield* Effect.sleep(yield* Random.nextIntBetween(1, 20))
-    yield* say("ran")
+    yield* say(`began ${executionId} ${key}`)
+    // Long enough that most of the time of a process, and so most kills, fall into it.
+    yield* Effect.sleep(yield* Random.nextIntBetween(100, 600))
+    yield* say(`ran ${executionId} ${key}`)
     if (n % 5 === 0 && attempt === 1) return yield* Effect.fail("not yet")
     return `${name} ${idempotencyKey}`
   })

@@ -76,6 +76,19 @@ describe("the commands that read", () => {
       expect(values(yield* run("spawns list --json"))).toMatchObject([{ parentId: "order-17", childId: "parcel-2" }])
       expect(values(yield* run("timers list --json"))).toMatchObject([{ path: "payment" }, { path: "later" }])
       expect(values(yield* run("timers list --due --json"))).toMatchObject([{ path: "payment", fireAt: 1_700_000_000 }])
+      expect(values(yield* run("activities list --json"))).toMatchObject([
+        { seq: 1, executionId: "order-17", name: "charge", key: "c", attempts: 0, owner: null }
+      ])
+      expect((yield* run("activities list")).out[0]?.split(/ +/)).toEqual([
+        "SEQ",
+        "EXECUTION",
+        "NAME",
+        "KEY",
+        "READY",
+        "OWNER",
+        "ATTEMPTS",
+        "ERROR"
+      ])
       expect(values(yield* run("dead-letter list --json"))).toMatchObject([{ id: 1, error: "no answer" }])
       expect(values(yield* run("dead-letter list --kind timer --json"))).toEqual([])
       expect(values(yield* run("dead-letter show 1 --json"))).toMatchObject([
@@ -102,7 +115,7 @@ describe("the commands that read", () => {
         ["outbox", "1"],
         ["spawns", "1"],
         ["timers", "2"],
-        ["activities", "0"],
+        ["activities", "1"],
         ["delayed", "0"],
         ["dead letters", "1"]
       ])

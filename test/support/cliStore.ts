@@ -25,6 +25,7 @@ export const fill = Effect.gen(function* () {
     emits: [event("shop:1"), event("shop:2")],
     timers: [Commit.scheduleTimer("payment", 1_700_000_000), Commit.scheduleTimer("later", 4_000_000_000)],
     spawns: [{ childId: "parcel-2", rootPath: "Parcel", context: {} }],
+    activities: [Commit.runActivity({ key: "c", name: "charge", payload: { amount: 5 } })],
     trace: Commit.traceStep({
       eventKind: "Start",
       timestamp: 1_600_000_000,

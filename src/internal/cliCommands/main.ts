@@ -9,6 +9,7 @@ import { arrange, type Words } from "../cli/arguments.js"
 import { exitCode, type Failure, usage } from "../cli/failure.js"
 import { Screen } from "../cli/screen.js"
 import { printable } from "../util/printable.js"
+import { activities } from "./activities.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
 import * as executions from "./executions.js"
@@ -33,6 +34,7 @@ const words: Words = {
   outbox: ["list"],
   spawns: ["list"],
   timers: ["list"],
+  activities: ["list"],
   "dead-letter": ["list", "show", "redrive", "discard"],
   definition: ["list", "show"],
   stats: [],
@@ -49,6 +51,7 @@ const holdfast = Command.make("holdfast").pipe(
     outbox,
     spawns,
     timers,
+    activities,
     deadLetter,
     definition,
     stats,

@@ -50,12 +50,12 @@ const timerColumns: ReadonlyArray<table.Column<Row<Timer>>> = [
   ...failureColumns
 ]
 
-const say = (corrupt: ReadonlyArray<StoreCorrupt>) =>
+export const say = (corrupt: ReadonlyArray<StoreCorrupt>) =>
   Effect.forEach(corrupt, (row) => note(row.message), { discard: true })
 
-const after = value("cursor", "only those behind this seq")
+export const after = value("cursor", "only those behind this seq")
 
-const afterOf = (cursor: Option.Option<string>) =>
+export const afterOf = (cursor: Option.Option<string>) =>
   Option.match(cursor, {
     onNone: () => Effect.succeed(undefined),
     onSome: (text) => whole("--cursor", text, 0, Number.MAX_SAFE_INTEGER)
@@ -67,7 +67,7 @@ const numbered = <A extends { readonly seq: number }>(entries: ReadonlyArray<A>,
   return entries.map((entry): Row<A> => ({ ...entry, failure: bySeq.get(entry.seq) ?? null }))
 }
 
-const sayNext = (next: Option.Option<number>) =>
+export const sayNext = (next: Option.Option<number>) =>
   Option.match(next, { onNone: () => Effect.void, onSome: (seq) => note(`there are more: give --cursor ${seq}`) })
 
 const outboxList = Command.make("list", { ...common, limit: value("limit"), cursor: after }, (options) =>

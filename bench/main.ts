@@ -14,6 +14,7 @@ import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { activities } from "./activities.js"
 import { commit } from "./commit.js"
 import { flow } from "./flow.js"
 import type { Figure } from "./internal/figure.js"
@@ -31,6 +32,7 @@ const topics: ReadonlyMap<string, { readonly run: Topic; readonly needs?: string
   ["commit", { run: commit }],
   ["reads", { run: reads }],
   ["flow", { run: flow }],
+  ["activities", { run: activities }],
   ["latency", { run: latency }],
   ["memory", { run: memory }],
   ["libsql-file", { run: libsqlFile }],

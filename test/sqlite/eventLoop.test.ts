@@ -12,7 +12,7 @@ const busy = (millis: number) =>
   })
 
 describe("a turn of the event loop", () => {
-  it.effect("is waited for where there was none for a while", () =>
+  it.live("is waited for where there was none for a while", () =>
     Effect.gen(function* () {
       const turn = Turn.make().wait
       let turned = false
@@ -27,7 +27,7 @@ describe("a turn of the event loop", () => {
     })
   )
 
-  it.effect("is not waited for otherwise", () =>
+  it.live("is not waited for otherwise", () =>
     Effect.gen(function* () {
       const turn = Turn.make().wait
       let turned = false
@@ -40,7 +40,21 @@ describe("a turn of the event loop", () => {
     })
   )
 
-  it.effect("comes to others while a store is busy", () =>
+  it.effect("is not waited for under a test's clock", () =>
+    Effect.gen(function* () {
+      const turn = Turn.make().wait
+      let turned = false
+      setImmediate(() => {
+        turned = true
+      })
+      yield* turn
+      yield* busy(25)
+      yield* turn
+      assert.isFalse(turned)
+    })
+  )
+
+  it.live("comes to others while a store is busy", () =>
     Effect.gen(function* () {
       const store = yield* SqliteStore.make({ filename: ":memory:" })
       let execution = yield* store.save(Execution.make({ id: "e", definitionId: "d" }))

@@ -368,7 +368,8 @@ Support.onEach("TimerSweeper", (makeStore) => {
         Effect.sync(() => tries.length),
         25 + 3
       )
-      assert.isAtMost(reads.count, 20)
+      // How often it reads depends on when deliveries end; one that spins reads thousands of times.
+      assert.isAtMost(reads.count, 10 * tries.length)
       assert.strictEqual((yield* sweeper.health).held, 25)
       yield* TestClock.adjust("4 seconds")
       yield* Support.eventually(

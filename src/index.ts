@@ -25,6 +25,14 @@ export * as ControlError from "./ControlError.js"
 /**
  * @since 0.1.0
  */
+export * as Cron from "./Cron.js"
+/**
+ * @since 0.1.0
+ */
+export * as CronError from "./CronError.js"
+/**
+ * @since 0.1.0
+ */
 export * as DeadLetter from "./DeadLetter.js"
 /**
  * @since 0.1.0

@@ -84,6 +84,7 @@ const places = (wrong: (documented: Documented) => boolean): ReadonlyArray<strin
 const withoutExample = [
   "ActivityError",
   "ControlError",
+  "CronError",
   "DefinitionError",
   "EncodedStore",
   "Json",

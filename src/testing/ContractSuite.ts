@@ -29,6 +29,7 @@ import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
+import { passedOver } from "./contract/passedOver.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
 import { redrives } from "./contract/redrives.js"
@@ -58,6 +59,7 @@ export const topics = {
   emissions,
   delayed,
   spawns,
+  passedOver,
   timers,
   times,
   activities,

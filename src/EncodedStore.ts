@@ -219,18 +219,6 @@ export interface Failed {
 }
 
 /**
- * Rows of a numbered table, by their numbers. Where they are fewer than asked for, `reached` is the greatest number that the table holds,
- * also of a row that was passed over, behind the place from which they were read; it may be left out where that is the last row's.
- *
- * @since 0.1.0
- * @category encoded
- */
-export interface Numbered<Row> {
-  readonly rows: ReadonlyArray<Row>
-  readonly reached?: unknown
-}
-
-/**
  * A row of the timers table that is no timer, because a column holds a value of another type. `bury` finds it by `executionId`, `path` and
  * `fireAt`; `problem` says what is wrong.
  *
@@ -352,8 +340,7 @@ export type Position = ReadonlyArray<string | number>
 
 /**
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on stored texts. What comes out of a database is
- * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows. Rows of
- * executions whose definition is one of `except` are passed over, see `ExecutionStore.ExceptQuery`.
+ * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows.
  *
  * A write that is given a `fence` checks in its own transaction that the lease is held by this holder with this number. Where it is not, it
  * writes nothing and fails with `StoreRejected` and the reason `"lease-lost"`; a commit to another version is a conflict all the same.
@@ -399,19 +386,17 @@ export interface Encoded {
   readonly nextDelayed: Effect.Effect<Option.Option<number>, StoreError>
   readonly pendingOutbox: (
     after: number | undefined,
-    limit: number,
-    except: ReadonlyArray<string>
+    limit: number
   ) => Effect.Effect<
-    Numbered<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
+    ReadonlyArray<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
     StoreError
   >
   readonly ackOutbox: (seq: number, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly pendingSpawns: (
     after: number | undefined,
-    limit: number,
-    except: ReadonlyArray<string>
+    limit: number
   ) => Effect.Effect<
-    Numbered<
+    ReadonlyArray<
       {
         readonly seq: unknown
         readonly parentId: unknown
@@ -429,8 +414,7 @@ export interface Encoded {
   readonly dueTimers: (
     now: number,
     after: Timer | undefined,
-    limit: number,
-    except: ReadonlyArray<string>
+    limit: number
   ) => Effect.Effect<
     {
       readonly timers: ReadonlyArray<Timer>

@@ -294,7 +294,7 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  * @category models
  */
 export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
-  extends Omit<QueueWorker.Options, "shards" | "elsewhere">,
+  extends Omit<QueueWorker.Options, "shards">,
     Pick<Processor.Options<Processor.Definitions>, "conflictRetry" | "transitionTimeout"> {
   readonly definitions?: undefined
   readonly onFailure?: "retry" | "fail" | undefined
@@ -392,20 +392,19 @@ const run = <E, R, EC, RC, ED, RD>(
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     const definitions: Registry = new Map()
-    const unknown = unknownDefinitions.make()
+    const unknown: unknownDefinitions.UnknownDefinitions = new Map()
     const { process, together } = yield* makeProcessor(definitions, options)
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
     const background = yield* startBackground(options)
-    const counts = countMissing(options)
+    const waits = waitForDefinition(unknown, options)
     const processing: Processing = {
-      process: (executionId, event, given) => counts(process(executionId, event, given)),
+      process: (executionId, event, given) => waits(process(executionId, event, given)),
       together:
         together &&
         ((asked, { advanced, rest }) =>
-          together(asked, { advanced, rest: (place, processed) => rest(place, counts(processed)) }))
+          together(asked, { advanced, rest: (place, processed) => rest(place, waits(processed)) }))
     }
-    const elsewhere = unknownDefinitions.elsewhere(unknown, (definitionId) => definitions.has(definitionId))
-    const workers = yield* startWorkers(options, definitions, processing, { ...background, elsewhere })
+    const workers = yield* startWorkers(options, definitions, processing, background)
 
     const pollInterval = options.pollInterval ?? "1 second"
     const awaitFatal = firstFatal([...Object.values(workers), ...Object.values(background)])
@@ -505,9 +504,9 @@ const startWorkers = <EC, RC, ED, RD>(
   options: WorkerOptions<EC, RC, ED, RD>,
   definitions: Registry,
   { process, together }: Processing,
-  { elsewhere, shards }: Pick<Background, "shards"> & Pick<QueueWorker.Options, "elsewhere">
+  { shards }: Background
 ): Effect.Effect<Workers, StoreRejected, ExecutionStore | Scope.Scope | RC | RD> => {
-  const common = { ...options, shards, elsewhere }
+  const common = { ...options, shards }
   return Effect.parallelFinalizers(
     Effect.all({
       outbox: Effect.sequentialFinalizers(
@@ -608,19 +607,31 @@ const writes = (
   }
 }
 
-/** Work for a definition that this runtime does not have waits, unless it is to count as failed. */
-const countMissing =
-  ({ unknownDefinition }: Pick<CommonOptions, "unknownDefinition">) =>
+/** Work for a definition that this runtime does not have waits for it, or counts as failed. */
+const waitForDefinition =
+  (unknown: unknownDefinitions.UnknownDefinitions, { unknownDefinition }: Pick<CommonOptions, "unknownDefinition">) =>
   <A>(
     processed: Effect.Effect<A, TransitionFailed | Processor.ProcessError>
   ): Effect.Effect<A, TransitionFailed | Processor.ProcessError> =>
-    unknownDefinition === "fail" ? Effect.catchTag(processed, "DefinitionNotFound", countedAsFailed) : processed
+    Effect.catchTag(
+      processed,
+      "DefinitionNotFound",
+      (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
+        unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
+    )
 
 /** A definition that is missing counts as a failure of the event. */
-const countedAsFailed = (cause: DefinitionNotFound): Effect.Effect<never, TransitionFailed> => {
+const countedAsFailed = (cause: DefinitionNotFound): TransitionFailed => {
   const { definitionId, eventId, executionId } = cause
   return new TransitionFailed({ executionId, eventId, definitionId, cause })
 }
+
+/** The work waits for its definition, which is said where people look. */
+const waiting = (
+  unknown: unknownDefinitions.UnknownDefinitions,
+  error: DefinitionNotFound
+): Effect.Effect<never, DefinitionNotFound> =>
+  Effect.zipRight(unknownDefinitions.note(unknown, error), Effect.fail(error))
 
 type ProcessOptions = Parameters<ExecutionRuntime["process"]>[2]
 

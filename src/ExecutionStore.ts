@@ -68,17 +68,6 @@ export interface PendingQuery {
 }
 
 /**
- * Which work to pass over: that of executions whose definition is one of `except`, of which there may be 1,000. A child to create is of the
- * definition that `SpawnRelay.defaultChild` gives it. Work of an execution that does not exist is not passed over.
- *
- * @since 0.1.0
- * @category models
- */
-export interface ExceptQuery {
-  readonly except?: ReadonlyArray<string> | undefined
-}
-
-/**
  * Which events are accepted from outside.
  *
  * - `reservedIds`: whether an event may have an id of the form that engines make for their own events (`Event.isReservedId`). By default it
@@ -98,7 +87,6 @@ export interface EnqueueOptions {
  * - `corrupt`: rows of this page that do not decode, with their seq as `key` and as `work`.
  * - `failures`: what is recorded of rows of this page that failed before.
  * - `next`: the `after` of the next page, none at the end.
- * - `reached`: the seq up to which all rows are in this page, in one before, or passed over; none where there is none.
  *
  * @since 0.1.0
  * @category models
@@ -108,7 +96,6 @@ export interface Pending<A> {
   readonly corrupt: ReadonlyArray<StoreCorrupt>
   readonly failures: ReadonlyArray<Failure>
   readonly next: Option.Option<number>
-  readonly reached: Option.Option<number>
 }
 
 /**
@@ -118,7 +105,7 @@ export interface Pending<A> {
  * @since 0.1.0
  * @category models
  */
-export interface DueQuery extends ExceptQuery {
+export interface DueQuery {
   readonly after?: Timer | undefined
   readonly limit?: number | undefined
 }
@@ -643,13 +630,13 @@ export interface ExecutionStore {
   ) => Effect.Effect<ReadonlyArray<number>, StoreError>
 
   /** One page of the events to deliver, by seq. */
-  readonly pendingOutbox: (query?: PendingQuery & ExceptQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
+  readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
 
   /** Removes an event from the outbox. That it is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
 
   /** One page of the children to create, by seq. */
-  readonly pendingSpawns: (query?: PendingQuery & ExceptQuery) => Effect.Effect<Pending<SpawnEntry>, StoreError>
+  readonly pendingSpawns: (query?: PendingQuery) => Effect.Effect<Pending<SpawnEntry>, StoreError>
 
   /** Removes a spawn. That it is gone already is no error. */
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>

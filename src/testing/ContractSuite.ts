@@ -29,7 +29,6 @@ import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
-import { passedOver } from "./contract/passedOver.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
 import { redrives } from "./contract/redrives.js"
@@ -59,7 +58,6 @@ export const topics = {
   emissions,
   delayed,
   spawns,
-  passedOver,
   timers,
   times,
   activities,

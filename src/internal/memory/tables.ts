@@ -27,11 +27,4 @@ export class Tables {
   readonly deadLetters = new DeadLetters()
   readonly pools = new Pools()
   readonly definitions = new Definitions()
-
-  /** Says of an id whether there is such an execution, and its definition is one of these. */
-  excepted(definitionIds: ReadonlyArray<string>): (id: unknown) => boolean {
-    if (definitionIds.length === 0) return () => false
-    const definitions = new Set<unknown>(definitionIds)
-    return (id) => typeof id === "string" && definitions.has(this.executions.get(id)?.definitionId)
-  }
 }

@@ -67,12 +67,9 @@ export const armTimer = (tables: Tables, timer: Timer): void => {
   tables.timers.add(timer)
 }
 
-const dueTimers = (tables: Tables, ...[now, after, limit, except]: Parameters<Encoded["dueTimers"]>) => {
-  const { failures, timers } = tables
-  const isExcepted = tables.excepted(except)
+const dueTimers = ({ failures, timers }: Tables, now: number, after: Timer | undefined, limit: number) => {
   const due = Iterable.takeWhile(timers.due.after(after), (timer) => timer.fireAt <= now)
-  const served = Iterable.filter(due, ({ executionId }) => !isExcepted(executionId))
-  const page = Array.from(Iterable.take(served, limit))
+  const page = Array.from(Iterable.take(due, limit))
   return {
     timers: page,
     failures: page.flatMap((timer) => failures.get({ _tag: "Timer", ...timer }) ?? []),
@@ -82,7 +79,7 @@ const dueTimers = (tables: Tables, ...[now, after, limit, except]: Parameters<En
 
 /** Armed timers. */
 export const make = (tables: Tables): Pick<Encoded, "dueTimers" | "nextTimer" | "isArmed" | "deleteTimer"> => ({
-  dueTimers: (...query) => Effect.sync(() => dueTimers(tables, ...query)),
+  dueTimers: (now, after, limit) => Effect.sync(() => dueTimers(tables, now, after, limit)),
 
   nextTimer: Effect.sync(() => Option.fromNullable(tables.timers.due.first())),
 

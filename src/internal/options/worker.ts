@@ -22,11 +22,7 @@ export const queueFields = {
 }
 
 /** The options of all workers. */
-export const workerFields = {
-  ...queueFields,
-  shards: optional(methods("owns", "onChange")),
-  elsewhere: optional(methods("passed", "found"))
-}
+export const workerFields = { ...queueFields, shards: optional(methods("owns", "onChange")) }
 
 /** The options of all processors, save what becomes of failures. */
 export const processorFields = { conflictRetry: optional(schedule), transitionTimeout: optional(timeOrInfinity) }

@@ -5,7 +5,6 @@ import { statement } from "../sql/commitPlan.js"
 import type { Database } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
-import * as numberedRows from "../sqlDatabase/numberedRows.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 import { failed } from "./rows.js"
@@ -16,20 +15,18 @@ export const make = (
 ): Pick<Encoded, "pendingSpawns" | "ackSpawn" | "isSpawning" | "isSpawnParent" | "dropSpawns"> => {
   const sql = database.sql.spawns
   return {
-    pendingSpawns: (after = 0, limit, except) =>
+    pendingSpawns: (after = 0, limit) =>
       Effect.map(
-        numberedRows.read(database, { operation: "pendingSpawns" }, sql, after, limit, except),
-        ({ reached, rows }) => ({
-          rows: rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
+        pages.read(database, { operation: "pendingSpawns" }, limit, pages.numbered(sql.pending, after)),
+        (rows) =>
+          rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
             seq,
             parentId,
             childId,
             rootPath,
             context,
             failed: failed(failure)
-          })),
-          reached
-        })
+          }))
       ),
 
     ackSpawn: (seq, fence) => {

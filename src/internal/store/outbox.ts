@@ -34,8 +34,11 @@ export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "em
 })
 
 /** The events to deliver, and those that wait until they are due. */
-export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
-  const { checks, encoded, notify } = backend
+export const make = ({
+  checks,
+  encoded,
+  notify
+}: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
   const table = {
     operation: "pendingOutbox",
     table: "outbox",
@@ -57,7 +60,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
         return seqs
       }),
 
-    pendingOutbox: (query = {}) => numberedPage(backend, table, query),
+    pendingOutbox: (query = {}) => numberedPage(table, query),
 
     ackOutbox: (seq) => {
       const call = { operation: "ackOutbox" }
@@ -96,7 +99,7 @@ export const makeSpawns = (backend: Backend): Pick<ExecutionStore, "pendingSpawn
   } as const
 
   return {
-    pendingSpawns: (query = {}) => numberedPage(backend, table, query),
+    pendingSpawns: (query = {}) => numberedPage(table, query),
 
     ackSpawn: (seq) => {
       const call = { operation: "ackSpawn" }

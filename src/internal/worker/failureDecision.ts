@@ -12,15 +12,14 @@ import { isLeaseLost } from "../util/fence.js"
  * What becomes of work that failed.
  *
  * - `Retry`: it is tried again, and the failure counts as an attempt.
- * - `Wait`: it waits for something, which counts as no attempt; with `outage` for the store.
- * - `Elsewhere`: it is another process's, or waits for a definition to be registered, of which the worker is told.
+ * - `Wait`: it waits for something, which counts as no attempt; with `outage` for the store. With `elsewhere` it is another process's, or
+ *   waits for a definition to be registered, of which the worker is told: so it is looked at again only now and then.
  * - `Drop`: it is removed. `Bury`: it becomes a dead letter; `emit` is for whoever waits for it.
  * - `Lost`: another process has its lane now, and decides by itself.
  */
 export type Decision =
   | { readonly _tag: "Retry" }
-  | { readonly _tag: "Wait"; readonly outage?: true }
-  | { readonly _tag: "Elsewhere"; readonly error: DefinitionNotFound }
+  | { readonly _tag: "Wait"; readonly outage?: true; readonly elsewhere?: true }
   | { readonly _tag: "Lost" }
   | { readonly _tag: "Drop" }
   | { readonly _tag: "Bury"; readonly reason: Reason; readonly emit?: BuryOptions["emit"] }
@@ -29,6 +28,7 @@ const retry: Decision = { _tag: "Retry" }
 const wait: Decision = { _tag: "Wait" }
 const outage: Decision = { _tag: "Wait", outage: true }
 const lost: Decision = { _tag: "Lost" }
+const elsewhere: Decision = { _tag: "Wait", elsewhere: true }
 
 /** What becomes of an event whose target does not exist. */
 export const unknownTarget = (policy: "drop" | "dead-letter" | "wait"): Decision => {
@@ -62,7 +62,6 @@ export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFoun
   if (isLeaseLost(error)) return lost
   if (isOutage(error)) return outage
   if (isWaiting(error)) return wait
-  // What has no target is nobody else's.
-  if (error instanceof DefinitionNotFound) return lane === null ? wait : { _tag: "Elsewhere", error }
+  if (error instanceof DefinitionNotFound) return elsewhere
   return isNotFound(error, lane) ? notFound : retry
 }

@@ -123,8 +123,7 @@ export const outbox = ({ test }: Subject): void => {
           entries: [],
           corrupt: [],
           failures: [],
-          next: Option.none(),
-          reached: Option.none()
+          next: Option.none()
         })
       }))
 

@@ -290,6 +290,30 @@ export interface EncodedStats {
 }
 
 /**
+ * The rows that are work for one execution, each with what is recorded of its failures: events to it by seq; those that are delayed by
+ * time; its timers by time, without those that are none or for an infinite time; and its spawns by seq.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedWork {
+  readonly events: ReadonlyArray<
+    { readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed
+  >
+  readonly delayed: ReadonlyArray<{ readonly seq: unknown; readonly dueAt: number; readonly event: unknown }>
+  readonly timers: ReadonlyArray<Timer & Failed>
+  readonly spawns: ReadonlyArray<
+    {
+      readonly seq: unknown
+      readonly parentId: unknown
+      readonly childId: unknown
+      readonly rootPath: unknown
+      readonly context: unknown
+    } & Failed
+  >
+}
+
+/**
  * The tables that `verify` reads, without their prefix: those of the format that is shared with harel, and those of this library beside
  * them. A backend that keeps something elsewhere gives no rows for that table.
  *
@@ -374,6 +398,7 @@ export interface Encoded {
     readonly definitionId: string | undefined
     readonly status: ReadonlyArray<Status> | undefined
     readonly rootsOnly: boolean
+    readonly idPrefix: string | undefined
     readonly parentId: string | undefined
     readonly after: string | undefined
     readonly limit: number
@@ -478,6 +503,13 @@ export interface Encoded {
   ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>
   readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
   readonly stats: (now: number) => Effect.Effect<EncodedStats, StoreError>
+  /** How many rows of each definition and status the listing has, in the order of the definitions' UTF-8 bytes. */
+  readonly counts: Effect.Effect<
+    ReadonlyArray<{ readonly definitionId: unknown; readonly status: unknown; readonly count: number }>,
+    StoreError
+  >
+  /** At most `limit` rows of each kind. */
+  readonly workOf: (executionId: string, limit: number) => Effect.Effect<EncodedWork, StoreError>
   /** At most `limit` rows of a table, from its beginning or after a position. `next` is the position for the following page. */
   readonly verify: (
     table: StoredTable,

@@ -29,6 +29,7 @@ import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
+import { pendingWork } from "./contract/pendingWork.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
 import { redrives } from "./contract/redrives.js"
@@ -65,6 +66,7 @@ export const topics = {
   deadLetters,
   redrives,
   stats,
+  pendingWork,
   trace,
   listing,
   children,

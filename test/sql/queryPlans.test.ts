@@ -20,7 +20,7 @@ const texts = (record: { readonly [name: string]: unknown }, path = ""): Readonl
 
 const filters = [undefined, "d1"].flatMap((definitionId) =>
   [[], ["DONE"], ["DONE", "RUNNING"], [...statuses]].flatMap((status) =>
-    [false, true].map((rootsOnly) => ({ definitionId, status, rootsOnly, parentId: undefined }))
+    [false, true].map((rootsOnly) => ({ definitionId, status, rootsOnly, idPrefix: undefined, parentId: undefined }))
   )
 )
 
@@ -71,7 +71,7 @@ for (const analyzed of [false, true]) {
         assert.isAbove(texts(sql).length, 40)
         for (const [name, text] of texts(sql)) {
           // counting is reading
-          if (name === "stats") continue
+          if (name === "stats" || name === "counts") continue
           const steps = yield* plan(text)
           const given = steps.some((step) => step.startsWith("SCAN json_each"))
           const parameters = text.includes("FROM (VALUES (?, ?)") ? ["SCAN (subquery-1)"] : []
@@ -106,6 +106,27 @@ for (const analyzed of [false, true]) {
           const scans = steps.filter((step) => step.startsWith("SCAN") && !/^SCAN (\(subquery-\d+\)|page)$/.test(step))
           assert.deepStrictEqual(scans, [])
         }
+      })
+    )
+
+    it.scoped("of a listing of a prefix walks along the same indexes, and no further than the prefix", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        for (const filter of filters) {
+          const steps = yield* plan(sql.listing({ ...filter, idPrefix: "e1", after: undefined, limit: 10 }).sql)
+          const walks = steps.filter((step) => step.includes("holdfast_listing"))
+          assert.isNotEmpty(walks)
+          for (const walk of walks) assert.match(walk, /AND id>\? AND id<\?\)$|\(id>\? AND id<\?\)$/)
+        }
+      })
+    )
+
+    it.scoped("of the counts walks along one index that has all of it", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        assert.deepStrictEqual(yield* plan(sql.counts), [
+          "SCAN harel_holdfast_listing USING COVERING INDEX harel_holdfast_listing_definition_status"
+        ])
       })
     )
 

@@ -30,6 +30,7 @@ export const make = (tables: Tables, traceMax: number): Encoded => ({
   ...activities.make(tables),
   ...deadLetters.make(tables),
   ...verify.make(tables),
+  ...verify.makeLook(tables),
   ...leases.make(tables),
   ...executions.makeTrace(tables, traceMax),
   ...definitions.make(tables)

@@ -80,9 +80,10 @@ const listedOf = (row: ExecutionRow): Listed => {
 export const statusOf = (row: ExecutionRow | undefined): unknown => (row === undefined ? null : listedOf(row).status)
 
 const list = ({ executions }: Tables, query: Parameters<Encoded["list"]>[0]) => {
-  const { after, definitionId, limit, parentId, rootsOnly, status } = query
+  const { after, definitionId, idPrefix = "", limit, parentId, rootsOnly, status } = query
   const statuses = status === undefined ? undefined : new Set<unknown>(status)
   const matches = (row: ExecutionRow): boolean =>
+    row.id.startsWith(idPrefix) &&
     (definitionId === undefined || row.definitionId === definitionId) &&
     (statuses === undefined || statuses.has(listedOf(row).status)) &&
     (!rootsOnly || listedOf(row).parentId === null) &&

@@ -46,6 +46,10 @@ export class Delayed {
     return taken
   }
 
+  all(): Iterable<DelayedRow> {
+    return this.rows.from()
+  }
+
   targets(): Iterable<unknown> {
     return Iterable.map(this.rows.from(), (row) => row.targetId)
   }

@@ -1,5 +1,8 @@
 import * as Effect from "effect/Effect"
-import type { Encoded, StoredRow, StoredTable } from "../../EncodedStore.js"
+import * as Iterable from "effect/Iterable"
+import type { Encoded, EncodedWork, StoredRow, StoredTable } from "../../EncodedStore.js"
+import { compareUtf8 } from "../codec/utf8Order.js"
+import { statusOf } from "./executions.js"
 import type { Tables } from "./tables.js"
 
 type Columns = StoredRow["columns"]
@@ -41,6 +44,45 @@ const rowsOf = (tables: Tables, table: StoredTable): Iterable<Columns> => {
       return []
   }
 }
+
+const counts = ({ executions }: Tables) => {
+  const found = new Map<unknown, Map<unknown, number>>()
+  for (const row of executions.from()) {
+    const statuses = found.get(row.definitionId) ?? new Map<unknown, number>()
+    const status = statusOf(row)
+    found.set(row.definitionId, statuses.set(status, (statuses.get(status) ?? 0) + 1))
+  }
+  return Array.from(found)
+    .flatMap(([definitionId, statuses]) => Array.from(statuses, ([status, count]) => ({ definitionId, status, count })))
+    .sort((one, other) => compareUtf8(String(one.definitionId), String(other.definitionId)))
+}
+
+const workOf = ({ delayed, failures, outbox, spawns, timers }: Tables, id: string, limit: number): EncodedWork => {
+  const first = <A>(rows: Iterable<A>, matches: (row: A) => boolean) =>
+    Array.from(Iterable.take(Iterable.filter(rows, matches), limit))
+  return {
+    events: first(outbox.from(), ({ targetId }) => targetId === id).map((row) => ({
+      ...row,
+      failed: failures.get({ _tag: "Outbox", seq: row.seq })
+    })),
+    delayed: first(delayed.all(), ({ targetId }) => targetId === id),
+    timers: first(
+      timers.of(id).toSorted((one, other) => one.fireAt - other.fireAt),
+      () => true
+    ).map((timer) => ({ ...timer, failed: failures.get({ _tag: "Timer", ...timer }) })),
+    spawns: first(spawns.from(), ({ parentId }) => parentId === id).map((row) => ({
+      ...row,
+      failed: failures.get({ _tag: "Spawn", seq: row.seq })
+    }))
+  }
+}
+
+/** How many executions there are, and what is to be done for one of them. */
+export const makeLook = (tables: Tables): Pick<Encoded, "counts" | "workOf"> => ({
+  counts: Effect.sync(() => counts(tables)),
+
+  workOf: (executionId, limit) => Effect.sync(() => workOf(tables, executionId, limit))
+})
 
 /** All rows of all tables. A position is how many rows come before it. */
 export const make = (tables: Tables): Pick<Encoded, "verify"> => ({

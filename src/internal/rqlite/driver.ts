@@ -35,7 +35,9 @@ const pages = new Set([
   "pendingSpawns",
   "dueTimers",
   "readTrace",
-  "idsWithPrefix"
+  "idsWithPrefix",
+  "counts",
+  "workOf"
 ])
 
 /** Health asks for the counts, and is to say at once that there is no answer. */

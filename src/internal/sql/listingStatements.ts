@@ -1,5 +1,6 @@
 import type { Statement } from "../../SqlDriver.js"
 import { summaryPaths } from "../codec/execution.js"
+import { compareUtf8, prefixEnd } from "../codec/utf8Order.js"
 import { lines } from "../util/lines.js"
 import { exact } from "./expressions.js"
 
@@ -8,6 +9,7 @@ export interface ListFilter {
   readonly definitionId: string | undefined
   readonly status: ReadonlyArray<string>
   readonly rootsOnly: boolean
+  readonly idPrefix: string | undefined
   readonly parentId: string | undefined
   readonly after: string | undefined
   readonly limit: number
@@ -19,19 +21,34 @@ interface Walk {
   readonly params: ReadonlyArray<string | number>
 }
 
-const walksOf = ({ after, definitionId, limit, parentId, rootsOnly, status }: ListFilter): ReadonlyArray<Walk> => {
+/** Where the ids of a page begin and end. */
+const range = (after: string | undefined, idPrefix: string | undefined): Walk => {
+  const end = idPrefix === undefined ? undefined : prefixEnd(idPrefix)
+  const begins = idPrefix !== undefined && (after === undefined || compareUtf8(after, idPrefix) < 0)
+  const from = begins || after === undefined ? "id >= ?" : "id > ?"
+  const first = begins ? idPrefix : (after ?? "")
+  return end === undefined
+    ? { condition: from, params: [first] }
+    : { condition: `${from} AND id < ?`, params: [first, end] }
+}
+
+const walksOf = (filter: ListFilter): ReadonlyArray<Walk> => {
+  const { after, definitionId, idPrefix, limit, parentId, rootsOnly, status } = filter
   const owners = [parentId, definitionId].filter((id) => id !== undefined)
   const statuses = status.length === 0 ? [[]] : status.map((name) => [name])
   // The children of one execution are a walk along the index of parents: with a sign before it, a column's own index is no choice.
   const [parent, sign] = parentId === undefined ? ["", ""] : ["parent_id = ? AND ", "+"]
   const definition = definitionId === undefined ? "" : `${sign}definition_id = ? AND `
-  const filter = `${parent}${definition}${status.length === 0 ? "" : `${sign}status = ? AND `}`
+  const conditions = `${parent}${definition}${status.length === 0 ? "" : `${sign}status = ? AND `}`
   const all = rootsOnly ? ["parent_id IS NULL AND "] : [""]
   const either = rootsOnly ? ["root = 1 AND "] : ["root = 0 AND ", "root = 1 AND "]
-  const roots = filter === "" || parentId !== undefined ? all : either
-  const id = after === undefined ? "id >= ?" : "id > ?"
+  const roots = conditions === "" || parentId !== undefined ? all : either
+  const id = range(after, idPrefix)
   return statuses.flatMap((name) =>
-    roots.map((root) => ({ condition: filter + root + id, params: [...owners, ...name, after ?? "", limit] }))
+    roots.map((root) => ({
+      condition: conditions + root + id.condition,
+      params: [...owners, ...name, ...id.params, limit]
+    }))
   )
 }
 
@@ -77,3 +94,9 @@ export const makeListingSql = (p: string) => {
     return { sql, params: [...walks.flatMap(({ params }) => params), filter.limit] }
   }
 }
+
+/** How many executions there are, by definition and status: one walk along an index that has both. */
+export const makeCountsSql = (p: string): string => lines`
+  SELECT definition_id, status, COUNT(*)
+  FROM ${p}holdfast_listing
+  GROUP BY definition_id, status`

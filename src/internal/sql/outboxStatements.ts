@@ -27,6 +27,14 @@ export const makeOutboxSql = (p: string) => ({
     ORDER BY o.seq
     LIMIT ?`,
 
+  of: lines`
+    SELECT ${exact("o.seq")}, o.target_id, o.event, ${failure}
+    FROM ${p}outbox AS o
+    LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
+    WHERE o.target_id = ? AND o.seq > ?
+    ORDER BY o.seq
+    LIMIT ?`,
+
   ack: fenceable(
     p,
     lines`
@@ -43,6 +51,14 @@ export const makeDelayedSql = (p: string) => ({
     FROM json_each(?)
     WHERE ${notAppliedYet(p)}
     ORDER BY key`,
+
+  of: lines`
+    SELECT ${exact("seq")}, due_at, event
+    FROM ${p}holdfast_delayed
+    WHERE target_id = ? AND seq > ?
+      AND due_at > -9e999 AND due_at < 9e999
+    ORDER BY seq
+    LIMIT ?`,
 
   next: lines`
     SELECT due_at
@@ -83,6 +99,14 @@ export const makeSpawnSql = (p: string) => ({
       DELETE FROM ${p}spawns
       WHERE seq = ?`
   ),
+
+  of: lines`
+    SELECT ${exact("s.seq")}, s.parent_id, s.child_id, s.root_path, s.context, ${failure}
+    FROM ${p}spawns AS s
+    LEFT JOIN ${p}holdfast_spawn_failures AS f ON f.seq = s.seq
+    WHERE s.parent_id = ? AND s.seq > ?
+    ORDER BY s.seq
+    LIMIT ?`,
 
   ofChild: lines`
     SELECT 1

@@ -6,7 +6,7 @@ import { makeDefinitionSql, makeExecutionSql, makeTraceSql } from "./executionSt
 import { exact, lastNumber } from "./expressions.js"
 import { makeLeaseSql } from "./leaseStatements.js"
 import { makeLedgerSql } from "./ledgerStatements.js"
-import { makeListingSql } from "./listingStatements.js"
+import { makeCountsSql, makeListingSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
 import { makeTimerSql } from "./timerStatements.js"
 import { makeVerifySql } from "./verifyStatements.js"
@@ -59,6 +59,7 @@ export const makeSql = (p: string) => ({
   activities: makeActivitySql(p),
   deadLetters: makeDeadLetterSql(p),
   stats: makeStatsSql(p),
+  counts: makeCountsSql(p),
   verify: makeVerifySql(p),
   leases: makeLeaseSql(p),
   definitions: makeDefinitionSql(p)

@@ -37,6 +37,18 @@ const brokenTimers = (p: string): string => lines`
   ORDER BY execution_id, path
   LIMIT ?`
 
+/** The timers of an execution, in the order of their paths, from a path on. */
+const timersOf = (p: string, from: string): string => lines`
+  SELECT t.path, t.fire_at, ${failure}
+  FROM ${p}timers AS t
+  LEFT JOIN ${p}holdfast_timer_failures AS f
+    ON f.execution_id = t.execution_id AND f.path = t.path AND f.fire_at = t.fire_at
+  WHERE t.execution_id = ? AND ${from}
+    AND typeof(t.path) = 'text'
+    AND t.fire_at > -9e999 AND t.fire_at < 9e999
+  ORDER BY t.path
+  LIMIT ?`
+
 /** Armed timers. */
 export const makeTimerSql = (p: string) => ({
   // The rows come in the order in which each part reads them, so they need no sorting here.
@@ -46,6 +58,10 @@ export const makeTimerSql = (p: string) => ({
     SELECT * FROM (${brokenTimers(p)})`,
 
   dueAfter: dueTimers(p, "fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?)"),
+
+  of: timersOf(p, "t.path >= ?"),
+
+  ofAfter: timersOf(p, "t.path > ?"),
 
   next: lines`
     SELECT execution_id, path, fire_at

@@ -42,8 +42,8 @@ const loadForEvents = (database: Database, queries: Parameters<NonNullable<Encod
 }
 
 const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
-  const { after, definitionId, limit, parentId, rootsOnly, status = [] } = query
-  const filter = { definitionId, status, rootsOnly, parentId }
+  const { after, definitionId, idPrefix, limit, parentId, rootsOnly, status = [] } = query
+  const filter = { definitionId, status, rootsOnly, idPrefix, parentId }
   const statement = (row: Row | undefined, limit: number) =>
     database.sql.listing({ ...filter, after: row === undefined ? after : String(row[0]), limit })
   // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.

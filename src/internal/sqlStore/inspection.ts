@@ -4,6 +4,7 @@ import type { Encoded, Position, StoredRow, StoredTable } from "../../EncodedSto
 import { columns, type Type } from "../schema/columns.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as pages from "../sqlDatabase/pages.js"
+import { failed } from "./rows.js"
 
 const call = { operation: "verify" }
 
@@ -117,4 +118,64 @@ export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({
         deadLetters: { count: Number(dead), diedAt }
       }
     })
+})
+
+/** How many executions there are, by definition and status. */
+export const makeCounts = (database: Database): Pick<Encoded, "counts"> => ({
+  counts: Effect.map(pages.rows(database, { operation: "counts" }, database.sql.counts), (rows) =>
+    rows.map(([definitionId, status, count]) => ({ definitionId, status, count: Number(count) }))
+  )
+})
+
+const eventOf = ([seq, targetId, event, ...failure]: Row) => ({ seq, targetId, event, failed: failed(failure) })
+
+const delayedOf = ([seq, dueAt, event]: Row) => ({ seq, dueAt: Number(dueAt), event })
+
+const timerOf =
+  (executionId: string) =>
+  ([path, fireAt, ...failure]: Row) => ({
+    executionId,
+    path: String(path),
+    fireAt: Number(fireAt),
+    failed: failed(failure)
+  })
+
+const spawnOf = ([seq, parentId, childId, rootPath, context, ...failure]: Row) => ({
+  seq,
+  parentId,
+  childId,
+  rootPath,
+  context,
+  failed: failed(failure)
+})
+
+const earlier = (one: number, other: number): number => (one < other ? -1 : one > other ? 1 : 0)
+
+/** What is to be done for one execution, by the indexes of whom it is for. */
+export const makeWork = (database: Database): Pick<Encoded, "workOf"> => ({
+  workOf: (executionId, limit) => {
+    const { delayed, outbox, spawns, timers } = database.sql
+    const read = <A>(page: pages.Page, of: (row: Row) => A) =>
+      Effect.map(pages.read(database, { operation: "workOf", executionId }, limit, page), (rows) => rows.map(of))
+    const armed: pages.Page = {
+      statement: (row, limit) => ({
+        sql: row === undefined ? timers.of : timers.ofAfter,
+        params: [executionId, row === undefined ? "" : String(row[0]), limit]
+      })
+    }
+    const found = Effect.all(
+      {
+        events: read(pages.numbered(outbox.of, 0, executionId), eventOf),
+        delayed: read(pages.numbered(delayed.of, 0, executionId), delayedOf),
+        timers: read(armed, timerOf(executionId)),
+        spawns: read(pages.numbered(spawns.of, 0, executionId), spawnOf)
+      },
+      { concurrency: "unbounded" }
+    )
+    return Effect.map(found, ({ delayed, timers, ...numbered }) => ({
+      ...numbered,
+      delayed: delayed.toSorted((one, other) => earlier(one.dueAt, other.dueAt)),
+      timers: timers.toSorted((one, other) => earlier(one.fireAt, other.fireAt))
+    }))
+  }
 })

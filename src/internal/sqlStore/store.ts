@@ -36,6 +36,8 @@ const makeEncoded = (database: databases.Database, traceMax: number): Encoded =>
   ...deadLetters.make(database),
   ...activities.make(database),
   ...inspection.makeStats(database),
+  ...inspection.makeCounts(database),
+  ...inspection.makeWork(database),
   ...inspection.makeVerify(database),
   ...leases.make(database),
   ...executions.makeTrace(database, traceMax),

@@ -78,6 +78,7 @@ const listExecutions =
       yield* checkWhole(call, "limit", limit, 1, maxPage)
       if (query.definitionId !== undefined) yield* checkIds(backend, call, { definitionId: query.definitionId })
       if (query.parentId !== undefined) yield* checkIds(backend, call, { parentId: query.parentId })
+      if (query.idPrefix !== undefined) yield* validate.refuse(call, "idPrefix", backend.checks.text(query.idPrefix))
       const status = yield* statusesOf(call, query)
       const after = query.cursor === undefined ? undefined : cursor.decode(query.cursor)
       if (query.cursor !== undefined && after === undefined) {
@@ -90,6 +91,7 @@ const listExecutions =
               definitionId: query.definitionId,
               status,
               rootsOnly: query.rootsOnly ?? false,
+              idPrefix: query.idPrefix === "" ? undefined : query.idPrefix,
               parentId: query.parentId,
               after,
               limit: limit + 1

@@ -3,17 +3,19 @@ import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { Work } from "../../Commit.js"
-import type { Position, StoredRow, StoredTable } from "../../EncodedStore.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { Work, WorkItem } from "../../Commit.js"
+import type { Failure } from "../../DeadLetter.js"
+import type { EncodedWork, Failed, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import type { ExecutionCount, ExecutionStore, PendingWork } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import { emitted } from "../codec/event.js"
+import { statuses } from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import * as rows from "../codec/row.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, maxPage, numberOf, seconds } from "./backend.js"
+import { type Backend, checkIds, checkWhole, defaultPage, maxPage, numberOf, seconds } from "./backend.js"
 import { executionOf } from "./executions.js"
 
 type Columns = StoredRow["columns"]
@@ -202,3 +204,76 @@ export const makeStats = ({ encoded }: Backend): ExecutionStore["stats"] =>
       deadLetters: { count: deadLetters.count, oldest: time(deadLetters.diedAt) }
     }
   })
+
+/** How many executions there are. What is no text is no definition: `verify` reports it. */
+export const makeCounts = ({ encoded }: Backend): ExecutionStore["counts"] =>
+  Effect.map(encoded.counts, (rows) =>
+    rows.flatMap(({ count, definitionId, status }): ReadonlyArray<ExecutionCount> => {
+      const known = Option.fromNullable(statuses.find((name) => name === status))
+      return typeof definitionId === "string" ? [{ definitionId, status: known, count }] : []
+    })
+  )
+
+const failuresOf = <Row extends Failed>(found: ReadonlyArray<Row>, work: (row: Row) => WorkItem | undefined) =>
+  found.flatMap((row): ReadonlyArray<Failure> => {
+    const item = work(row)
+    return row.failed === undefined || item === undefined ? [] : [{ ...row.failed, work: item }]
+  })
+
+const numberedItem =
+  (_tag: "Outbox" | "Spawn") =>
+  ({ seq }: { readonly seq: unknown }): WorkItem | undefined => {
+    const number = numberOf(seq)
+    return number === undefined ? undefined : { _tag, seq: number }
+  }
+
+const timerItem = ({ executionId, fireAt, path }: EncodedWork["timers"][number]): WorkItem => ({
+  _tag: "Timer",
+  executionId,
+  path,
+  fireAt
+})
+
+const delayedEvent = ({ dueAt, event }: EncodedWork["delayed"][number]) => ({
+  dueAt,
+  event: emitted.decode(json.parse(rows.text(event, "event"), "event"), "event").event
+})
+
+const decodeWork = ({ delayed, events, spawns, timers }: EncodedWork): PendingWork => {
+  const place = (table: string, key: unknown, work?: WorkItem) => ({
+    operation: "workOf",
+    table,
+    key: String(key),
+    work
+  })
+  const [event, spawn] = [numberedItem("Outbox"), numberedItem("Spawn")]
+  const outbox = rows.partition(events, (row) =>
+    rows.decode(place("outbox", row.seq, event(row)), () => rows.outboxEntry(row))
+  )
+  const later = rows.partition(delayed, (row) =>
+    rows.decode(place("holdfast_delayed", row.seq), () => delayedEvent(row))
+  )
+  const children = rows.partition(spawns, (row) =>
+    rows.decode(place("spawns", row.seq, spawn(row)), () => rows.spawnEntry(row))
+  )
+  return {
+    events: outbox.entries,
+    delayed: later.entries,
+    timers: timers.map(({ executionId, fireAt, path }) => ({ executionId, path, fireAt })),
+    spawns: children.entries,
+    failures: [...failuresOf(events, event), ...failuresOf(timers, timerItem), ...failuresOf(spawns, spawn)],
+    corrupt: [...outbox.corrupt, ...later.corrupt, ...children.corrupt]
+  }
+}
+
+/** What is to be done for one execution. */
+export const makeWork =
+  (backend: Backend): ExecutionStore["workOf"] =>
+  (executionId, limit = defaultPage) => {
+    const call = { operation: "workOf", executionId }
+    return Effect.gen(function* () {
+      yield* checkIds(backend, call, { executionId })
+      yield* checkWhole(call, "limit", limit, 1, maxPage)
+      return decodeWork(yield* backend.encoded.workOf(executionId, limit))
+    })
+  }

@@ -163,6 +163,14 @@ const measuredCancel =
   (...args) =>
     countedEvent(run(...args))
 
+/** What is asked for by people. */
+const inspections = (store: ExecutionStore): Pick<ExecutionStore, "stats" | "counts" | "workOf" | "verify"> => ({
+  stats: operation("stats")(store.stats),
+  counts: operation("counts")(store.counts),
+  workOf: measured("workOf", store.workOf),
+  verify: measured("verify", store.verify)
+})
+
 /** A store whose operations are measured, and whose commits are in spans. */
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
@@ -193,8 +201,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     idsWithPrefix: measured("idsWithPrefix", store.idsWithPrefix),
     publishDefinition: measured("publishDefinition", store.publishDefinition),
     loadDefinition: measured("loadDefinition", store.loadDefinition),
-    stats: operation("stats")(store.stats),
-    verify: measured("verify", store.verify),
+    ...inspections(store),
     delayed: {
       release: measured("releaseDelayed", store.delayed.release),
       next: operation("nextDelayed")(store.delayed.next)

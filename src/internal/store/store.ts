@@ -35,6 +35,8 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     deadLetters: deadLetters.make(backend),
     leases: leases.make(backend),
     stats: inspection.makeStats(backend),
+    counts: inspection.makeCounts(backend),
+    workOf: inspection.makeWork(backend),
     ...inspection.makeVerify(backend),
     listen: listen(listeners),
     listenToOthers: encoded.otherWrites ?? (() => Effect.void),

@@ -45,7 +45,15 @@ const filters: ReadonlyArray<ListQuery> = [
   { definitionId: "refund", status: ["RUNNING"] },
   { definitionId: "refund", status: ["RUNNING", "DONE"], rootsOnly: true },
   { status: ["RUNNING"], rootsOnly: true },
-  { definitionId: "order", rootsOnly: true }
+  { definitionId: "order", rootsOnly: true },
+  { idPrefix: "" },
+  { idPrefix: "order:" },
+  { idPrefix: "order:D" },
+  { idPrefix: "refund:DONE:root" },
+  { idPrefix: "Order" },
+  { idPrefix: "order:", status: ["DONE", "RUNNING"] },
+  { idPrefix: "refund", definitionId: "order" },
+  { idPrefix: "r", definitionId: "refund", status: ["PENDING"], rootsOnly: true }
 ]
 
 /**
@@ -96,6 +104,7 @@ export const listing = ({ test }: Subject): void => {
             .filter((execution) => filter.definitionId === undefined || filter.definitionId === execution.definitionId)
             .filter((execution) => filter.status === undefined || filter.status.includes(execution.status))
             .filter((execution) => filter.rootsOnly !== true || execution.parentId === null)
+            .filter((execution) => execution.id.startsWith(filter.idPrefix ?? ""))
             .map((execution) => execution.id)
             .toSorted()
           expect(yield* listed(filter)).toEqual(expected)

@@ -79,7 +79,46 @@ export const stats = ({ hasRaw, rawTest, test }: Subject): void => {
         expect(stats.deadLetters).toEqual({ count: 2, oldest: Option.some(2.5) })
       }))
 
+    test("of executions are by definition and status", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        expect(yield* store.counts).toEqual([])
+        const [a] = yield* Effect.forEach(
+          [
+            order("a", { status: "RUNNING" }),
+            order("b", { status: "RUNNING" }),
+            order("c", { status: "FAILED", parentId: "a" }),
+            order("d", { definitionId: "refund" }),
+            order("e", { definitionId: "\u{10000}", status: "DONE" }),
+            order("f", { definitionId: "\uffff", status: "DONE" })
+          ],
+          store.save
+        )
+        const counted = Effect.map(store.counts, (counts) =>
+          counts.map(({ count, definitionId, status }) => `${definitionId} ${Option.getOrNull(status)} ${count}`)
+        )
+        const before = yield* counted
+        expect(before.toSorted()).toEqual(
+          ["order FAILED 1", "order RUNNING 2", "refund PENDING 1", "\u{10000} DONE 1", "\uffff DONE 1"].toSorted()
+        )
+        expect(before.map((line) => line.split(" ")[0])).toEqual(["order", "order", "refund", "\uffff", "\u{10000}"])
+        if (a !== undefined) yield* store.save({ ...a, status: "DONE" })
+        yield* store.purge("b", 1)
+        expect((yield* counted).toSorted().slice(0, 2)).toEqual(["order DONE 1", "order FAILED 1"])
+      }))
+
     if (!hasRaw) return
+
+    rawTest("count executions whose status nobody knows apart from the others", (insert) =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* insert("executions", { id: "a", definition_id: "order", data: "{", version: 1 })
+        yield* insert("executions", { id: "b", definition_id: "order", data: '{"status":"LOST"}', version: 1 })
+        const counts = yield* store.counts
+        expect(counts.every(({ definitionId, status }) => definitionId === "order" && Option.isNone(status))).toBe(true)
+        expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(2)
+      })
+    )
 
     rawTest("tell nothing of when, where the first row does not say or does not decode", (insert) =>
       Effect.gen(function* () {

@@ -93,4 +93,18 @@ describe("migrate", () => {
       expect((yield* holdfast(["migrate", "--dry-run", "--prefix", "1; DROP"])).code).toBe(2)
     })
   )
+
+  it.effect("prints the statements with the prefix of the store that is named", () =>
+    Effect.gen(function* () {
+      for (const [store, prefix] of [
+        ["rqlite:http://127.0.0.1:4001", ""],
+        ["sqlite:orders.db", "harel_"]
+      ] as const) {
+        const { out } = yield* holdfast(["migrate", "--dry-run", "--store", store])
+        expect(out[0], store).toContain(`CREATE TABLE IF NOT EXISTS ${prefix}executions `)
+      }
+      const { code, notes } = yield* holdfast(["migrate", "--dry-run", "--store", "orders.db"])
+      expect([code, notes.join()]).toEqual([2, expect.stringContaining('--store: "orders.db" is no store')])
+    })
+  )
 })

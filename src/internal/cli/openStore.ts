@@ -109,7 +109,9 @@ const sayThatItWaits = (name: StoreName) =>
     Effect.delay("2 seconds")
   )
 
-const defaultPrefix = (name: StoreName): string => (name._tag === "Rqlite" ? "" : "harel_")
+/** What the names of the tables begin with unless that is given. */
+export const defaultPrefix = (name: Option.Option<StoreName>): string =>
+  Option.exists(name, ({ _tag }) => _tag === "Rqlite") ? "" : "harel_"
 
 /** Opens a store, for as long as the scope. */
 export const open = (
@@ -118,7 +120,7 @@ export const open = (
   access: Access
 ): Effect.Effect<OpenStore, CliError | StoreError, Scope.Scope | Screen> =>
   Effect.gen(function* () {
-    const prefix = Option.getOrElse(givenPrefix, () => defaultPrefix(name))
+    const prefix = Option.getOrElse(givenPrefix, () => defaultPrefix(Option.some(name)))
     if (access !== "create") yield* explain.checkThere(name)
     const waiting = yield* Effect.fork(sayThatItWaits(name))
     return yield* Effect.gen(function* () {

@@ -7,8 +7,8 @@ import { Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
 import { type CliError, type Failure, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
-import { type Access, type OpenStore, open } from "./openStore.js"
-import { forms, parse } from "./storeName.js"
+import { type Access, defaultPrefix, type OpenStore, open } from "./openStore.js"
+import { forms, parse, type StoreName } from "./storeName.js"
 
 /** The options that are given or not, by name. */
 const flags = {
@@ -72,6 +72,21 @@ interface Common {
 export const orVariable = (given: Option.Option<string>, name: string): Effect.Effect<Option.Option<string>> =>
   Option.isSome(given) ? Effect.succeed(given) : Effect.option(Config.string(name))
 
+/** The store that the options or the environment name, where they name one. */
+const nameOf = (options: Common): Effect.Effect<Option.Option<StoreName>, CliError> =>
+  Effect.flatMap(orVariable(options.store, "HOLDFAST_STORE"), (text) =>
+    Effect.transposeMapOption(text, (text) => Effect.mapError(parse(text), (problem) => usage(`--store: ${problem}`)))
+  )
+
+const givenPrefix = (options: Common): Effect.Effect<Option.Option<string>> =>
+  orVariable(options.prefix, "HOLDFAST_PREFIX")
+
+/** The prefix of the store that the options name, or of most stores where they name none. */
+export const prefixOf = (options: Common): Effect.Effect<string, CliError> =>
+  Effect.zipWith(nameOf(options), givenPrefix(options), (name, given) =>
+    Option.getOrElse(given, () => defaultPrefix(name))
+  )
+
 /** Runs a command on the store that its options name. */
 export const withStore = <A, E, R>(
   options: Common,
@@ -80,12 +95,10 @@ export const withStore = <A, E, R>(
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const store = yield* orVariable(options.store, "HOLDFAST_STORE")
-      if (Option.isNone(store))
+      const name = yield* nameOf(options)
+      if (Option.isNone(name))
         return yield* usage(`no store is named: give --store, or set HOLDFAST_STORE, to ${forms}`)
-      const name = yield* Effect.mapError(parse(store.value), (problem) => usage(`--store: ${problem}`))
-      const prefix = yield* orVariable(options.prefix, "HOLDFAST_PREFIX")
-      return yield* Effect.flatMap(open(name, prefix, access), use)
+      return yield* Effect.flatMap(open(name.value, yield* givenPrefix(options), access), use)
     })
   )
 

@@ -9,7 +9,7 @@ import { ExecutionStore, streamExecutions } from "../../ExecutionStore.js"
 import * as Retention from "../../Retention.js"
 import { refused, usage } from "../cli/failure.js"
 import * as format from "../cli/format.js"
-import { common, durationOf, flag, orVariable, value, withStore } from "../cli/options.js"
+import { common, durationOf, flag, prefixOf, value, withStore } from "../cli/options.js"
 import { note, out, Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { schemaVersion, texts } from "../schema/schema.js"
@@ -84,11 +84,7 @@ const migrateOptions = { create: flag("create"), "dry-run": flag("dry-run") }
 
 export const migrate = Command.make("migrate", { ...common, ...migrateOptions }, (options) => {
   if (options["dry-run"]) {
-    const prefix = Effect.map(
-      orVariable(options.prefix, "HOLDFAST_PREFIX"),
-      Option.getOrElse(() => "harel_")
-    )
-    return Effect.flatMap(Effect.flatMap(prefix, texts), (statements) =>
+    return Effect.flatMap(Effect.flatMap(prefixOf(options), texts), (statements) =>
       options.json
         ? table.printOne(true, { schemaVersion, statements }, [])
         : out(statements.map((statement) => `${statement};`).join("\n"))

@@ -79,6 +79,7 @@ export interface Spec {
 export interface Any {
   readonly [TypeId]: TypeId
   readonly name: string
+  readonly version: number
   readonly schemas: Schemas
 }
 
@@ -109,6 +110,8 @@ export type SpecOf<D> = D extends Definition<infer _Name, infer S> ? S : never
  * An execution of a definition, decoded.
  *
  * - `id`, `version`, `status`, `activePath`, `outcome`: see `Execution`.
+ * - `definitionVersion`: the version of the definition in which it is stored. Where that is an older one, `context` and `activePath` are
+ *   what the migrations make of it.
  * - `context`: its data.
  * - `result`: what it ended with; none unless it is `DONE`.
  * - `failure`: the definition's own error with which it failed; none where it failed with another one, or did not fail.
@@ -121,6 +124,7 @@ export type SpecOf<D> = D extends Definition<infer _Name, infer S> ? S : never
 export interface Instance<out S extends Spec> {
   readonly id: string
   readonly version: number
+  readonly definitionVersion: number
   readonly status: Status
   readonly activePath: string | null
   readonly context: S["context"]
@@ -615,8 +619,10 @@ export interface Definition<in out Name extends string, in out S extends Spec>
 
   /**
    * Implements the definition: a layer that registers it with the runtime for as long as the layer is in use. Work that waited for the
-   * definition goes on at once. Fails with `AlreadyRegistered` where the runtime has a definition of this name, and with
-   * `InvalidImplementation` where a handler is missing or an option is not one; the compiler, where there is one, finds these first.
+   * definition goes on at once. Layers of several versions can stand side by side: an execution is run by the one of its own version, where
+   * there is one, and else migrated to the newest to which migrations lead.
+   *
+   * Fails with `AlreadyRegistered` where the runtime has a definition of this name and version, and with `InvalidImplementation` where a handler is missing or an option is not one; the compiler, where there is one, finds these first.
    */
   readonly toLayer: <H extends Handlers<S> | Handler<S>, EX = never, RX = never, RP = never>(
     handlers: H | Effect.Effect<H, EX, RX>,
@@ -653,6 +659,124 @@ export type ReservedName =
 export type NoNames = Record<never, never>
 
 /**
+ * The context and the path of an execution, as a migration gets them.
+ *
+ * @since 0.1.0
+ * @category migrations
+ */
+export interface StoredState<out Context = JsonObject> {
+  readonly context: Context
+  readonly path: string | null
+}
+
+/**
+ * What a migration makes of them. Without `path` the path stays as it is.
+ *
+ * @since 0.1.0
+ * @category migrations
+ */
+export interface MigratedState<out Context> {
+  readonly context: Context
+  readonly path?: string | null | undefined
+}
+
+/**
+ * Takes an execution on from one version of a definition to the next: the stored context in, the stored context of the next version out. It
+ * must be a pure function: it runs whenever an execution is read that is not migrated yet, and again after a crash.
+ *
+ * @since 0.1.0
+ * @category migrations
+ */
+export type Migration<out New = object> = (old: StoredState) => MigratedState<New>
+
+type Digit = "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9"
+
+// What is counted step by step, the compiler can count only so far.
+type IsCounted<Version extends number> = number extends Version
+  ? false
+  : `${Version}` extends `${Exclude<Digit, "0">}${Digit | ""}`
+    ? true
+    : false
+
+type Below<
+  Version extends number,
+  Counted extends ReadonlyArray<unknown> = [unknown],
+  Found = never
+> = Counted["length"] extends Version | 100 ? Found : Below<Version, [...Counted, unknown], Found | Counted["length"]>
+
+type Before<Version extends number, Counted extends ReadonlyArray<unknown> = []> = [
+  ...Counted,
+  unknown
+]["length"] extends Version | 100
+  ? Counted["length"]
+  : Before<Version, [...Counted, unknown]>
+
+/**
+ * The migrations of a definition: the one under each version leads to the next. They begin at any version and lead up to the definition's
+ * own without a gap; the last must make what its schema of the context encodes to.
+ *
+ * @since 0.1.0
+ * @category migrations
+ */
+export type Migrations<Version extends number, ContextEncoded> =
+  IsCounted<Version> extends true
+    ? { readonly [V in Below<Version>]?: Migration<V extends Before<Version> ? ContextEncoded : object> | undefined }
+    : { readonly [version: number]: Migration | undefined }
+
+/**
+ * A migration on decoded contexts.
+ *
+ * - `from`: the schema of the old version. Without it `migrate` gets the context as it is stored.
+ * - `to`: the schema of the new version. Without it `migrate` makes the context as it is stored.
+ *
+ * @example
+ * ```ts
+ * import { BigDecimal, Schema } from "effect"
+ * import { Definition } from "holdfast"
+ *
+ * const OrderV1 = Schema.Struct({ total: Schema.Number, items: Schema.Array(Schema.String) })
+ * const OrderV2 = Schema.Struct({ total: Schema.BigDecimal, lines: Schema.Array(Schema.Struct({ item: Schema.String })) })
+ *
+ * export const Order = Definition.make("order", {
+ *   version: 2,
+ *   context: OrderV2,
+ *   migrations: {
+ *     1: Definition.migration({
+ *       from: OrderV1,
+ *       to: OrderV2,
+ *       migrate: ({ context, path }) => ({
+ *         context: {
+ *           total: BigDecimal.unsafeFromNumber(context.total),
+ *           lines: context.items.map((item) => ({ item }))
+ *         },
+ *         path: path === "Paying" ? "AwaitingPayment" : path
+ *       })
+ *     })
+ *   }
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category migrations
+ */
+export const migration: {
+  <New, NewEncoded extends object, Old = JsonObject, OldEncoded extends object = JsonObject>(options: {
+    readonly from?: Schema.Schema<Old, OldEncoded> | undefined
+    readonly to: Schema.Schema<New, NewEncoded>
+    readonly migrate: (old: StoredState<Old>) => MigratedState<NoInfer<New>>
+  }): Migration<NewEncoded>
+  <New extends object, Old = JsonObject, OldEncoded extends object = JsonObject>(options: {
+    readonly from?: Schema.Schema<Old, OldEncoded> | undefined
+    readonly to?: undefined
+    readonly migrate: (old: StoredState<Old>) => MigratedState<New>
+  }): Migration<New>
+} = internal.migration
+
+/**
+ * - `version`: the version of the definition, by default 1; each execution keeps the one that it was made or migrated with. Raise it when
+ *   the context or the paths change their meaning.
+ * - `migrations`: how executions of earlier versions are taken on, see {@link Migrations}. A step at an event migrates its execution in its
+ *   own commit; reading one migrates it in memory.
  * - `context`: the data of an execution.
  * - `input`, `initial`: what an execution is started with, and the function that makes the first context of it. By default the input is the
  *   first context.
@@ -679,8 +803,11 @@ export interface Options<
   Result,
   ResultEncoded,
   Error,
-  ErrorEncoded
+  ErrorEncoded,
+  Version extends number = number
 > {
+  readonly version?: Version | undefined
+  readonly migrations?: Migrations<NoInfer<Version>, NoInfer<ContextEncoded>> | undefined
   readonly context: Schema.Schema<Context, ContextEncoded>
   readonly input?: Schema.Schema<Input, InputEncoded> | undefined
   readonly initial?: ((input: Input) => Context) | undefined
@@ -742,7 +869,8 @@ export function make<
   Result = void,
   ResultEncoded = void,
   Error = never,
-  ErrorEncoded = never
+  ErrorEncoded = never,
+  const Version extends number = 1
 >(
   name: Name,
   options: Options<
@@ -757,7 +885,8 @@ export function make<
     Result,
     ResultEncoded,
     Error,
-    ErrorEncoded
+    ErrorEncoded,
+    Version
   >
 ): Definition<
   Name,

@@ -166,18 +166,19 @@ export class InvalidImplementation extends Schema.TaggedError<InvalidImplementat
 }
 
 /**
- * The runtime has a definition of this name already.
+ * The runtime has a definition of this name already, in the same `version`, or one for executions of any version.
  *
  * @since 0.1.0
  * @category errors
  */
 export class AlreadyRegistered extends Schema.TaggedError<AlreadyRegistered>(
   "holdfast/DefinitionError/AlreadyRegistered"
-)("AlreadyRegistered", { definition: Schema.String }) {
+)("AlreadyRegistered", { definition: Schema.String, version: Schema.optional(Schema.Number) }) {
   /** @since 0.1.0 */
   override get message(): string {
+    const version = this.version === undefined ? "" : `version ${this.version} of `
     return printable(
-      `the runtime has a definition ${JSON.stringify(this.definition)} already: provide one layer for each definition`
+      `the runtime has ${version}a definition ${JSON.stringify(this.definition)} already: provide one layer for each version of a definition`
     )
   }
 }

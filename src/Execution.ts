@@ -59,6 +59,7 @@ export const ChildState = Schema.Struct({
  * An execution at one version. It is a value: a commit takes it at version *n* and returns another at *n + 1*.
  *
  * - `version`: the counter of the compare-and-swap; 0 means not stored yet.
+ * - `definitionVersion`: the version of the definition by which its context was written, 1 or more; 1 where the row does not say.
  * - `status`: where it stands. `outcome`: the word with which its definition ended it. `error`: what broke, where it is `FAILED`.
  * - `result`: what it ended with, any JSON value; where it is `FAILED`, its definition's own error. Null where there is none, or it has not
  *   ended. It is kept until the execution is purged.
@@ -87,6 +88,7 @@ export interface Execution extends Schema.Schema.Type<typeof Execution> {}
 export const Execution = Schema.Struct({
   id: Schema.String,
   definitionId: Schema.String,
+  definitionVersion: Schema.Int.pipe(Schema.positive()),
   definitionFqn: Schema.NullOr(Schema.String),
   rootPath: Schema.String,
   status: Status,
@@ -135,7 +137,7 @@ export const ExecutionFromText: Schema.Schema<Execution, string> = schemaFromCod
 )
 
 /**
- * A new execution at version 0, `PENDING` and with an empty context unless the options say otherwise.
+ * A new execution at version 0, `PENDING`, with an empty context and of version 1 of its definition unless the options say otherwise.
  *
  * @example
  * ```ts
@@ -154,6 +156,7 @@ export const make = (
 ): Execution => ({
   id: options.id,
   definitionId: options.definitionId,
+  definitionVersion: options.definitionVersion ?? 1,
   definitionFqn: options.definitionFqn ?? null,
   rootPath: options.rootPath ?? "",
   status: options.status ?? "PENDING",

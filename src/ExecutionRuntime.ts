@@ -40,7 +40,6 @@ import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
 import type * as OutboxRelay from "./OutboxRelay.js"
 import type * as Processor from "./Processor.js"
-import type { DefinitionNotFound } from "./ProcessorError.js"
 import * as ProcessorError from "./ProcessorError.js"
 import type * as QueueWorker from "./QueueWorker.js"
 import * as Retention from "./Retention.js"
@@ -74,14 +73,15 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
 }
 
 /**
- * A definition that work in the store waits for and that this runtime does not have. `since` is when the runtime saw such work first, in
- * seconds since the epoch.
+ * A definition that work in the store waits for and that this runtime does not have. `version` is the version of it that the work waits for,
+ * where the runtime has others. `since` is when the runtime saw such work first, in seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
  */
 export interface UnknownDefinition {
   readonly definitionId: string
+  readonly version?: number | undefined
   readonly since: number
 }
 
@@ -156,6 +156,18 @@ export interface CommitRecord {
 export interface DeadLetters extends Pick<ExecutionStore["deadLetters"], "list" | "redrive" | "discard"> {}
 
 /**
+ * Which executions of a definition a transition takes: those of its `version`, and those of versions from `migratesFrom` on, which it
+ * migrates, where their own version is not registered and no later one migrates them. Without a version it takes all, and is the only one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RegisterOptions {
+  readonly version?: number | undefined
+  readonly migratesFrom?: number | undefined
+}
+
+/**
  * A running engine: a processor, and the workers that bring it events, children and timers.
  *
  * Events are delivered at least once and take effect once: the commit that an event causes also marks it as consumed. An event whose
@@ -188,10 +200,13 @@ export interface ExecutionRuntime {
   /**
    * Adds a definition to those that the runtime has, until the scope closes. Work that waited for it goes on at once. The services that the
    * transition needs are taken from the context here. `Definition.toLayer` calls this.
+   *
+   * There can be several versions of a definition: see {@link RegisterOptions}.
    */
   readonly register: <E, R>(
     definitionId: string,
-    transition: Processor.Transition<Processor.TransitionFailure<E>, R>
+    transition: Processor.Transition<Processor.TransitionFailure<E>, R>,
+    options?: RegisterOptions
   ) => Effect.Effect<void, AlreadyRegistered, Scope.Scope | R>
 
   /**
@@ -391,7 +406,7 @@ const run = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
-    const definitions: Registry = new Map()
+    const definitions: Registry = new registry.Registry()
     const unknown: unknownDefinitions.UnknownDefinitions = new Map()
     const { process, together } = yield* makeProcessor(definitions, options)
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
@@ -467,8 +482,8 @@ const makeProcessor = <E, R, EC, RC, ED, RD>(
     // The policy comes first, as it is for the failures as they are.
     const given = withTypedFailures(givenTransitions(options))
     const provided = yield* processor.provided(given, options.transitionTimeout)
-    for (const [id, transition] of provided) registry.add(definitions, id, transition)
-    const attempts = yield* processor.makeAttempts(definitions, options.conflictRetry)
+    for (const [id, transition] of provided) definitions.add(id, { version: undefined, from: 1, transition })
+    const attempts = yield* processor.makeAttempts(definitions.transitions, options.conflictRetry)
     return { ...processor.single(attempts), together: processTogether.make(attempts) }
   })
 
@@ -516,7 +531,7 @@ const startWorkers = <EC, RC, ED, RD>(
         SpawnRelay.make({
           ...common,
           child: deliveryTimeout.child(options, options.child),
-          serves: (definitionId) => options.unknownDefinition === "fail" || definitions.has(definitionId)
+          serves: (definitionId) => options.unknownDefinition === "fail" || definitions.transitions.has(definitionId)
         })
       ),
       timers: Effect.sequentialFinalizers(
@@ -613,24 +628,21 @@ const waitForDefinition =
   <A>(
     processed: Effect.Effect<A, TransitionFailed | Processor.ProcessError>
   ): Effect.Effect<A, TransitionFailed | Processor.ProcessError> =>
-    Effect.catchTag(
-      processed,
-      "DefinitionNotFound",
-      (error): Effect.Effect<never, TransitionFailed | DefinitionNotFound> =>
-        unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
-    )
+    Effect.catchAll(processed, (error): Effect.Effect<never, TransitionFailed | Processor.ProcessError> => {
+      if (error._tag !== "DefinitionNotFound" && error._tag !== "DefinitionVersionNotFound") return Effect.fail(error)
+      return unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
+    })
+
+type Missing = ProcessorError.DefinitionNotFound | ProcessorError.DefinitionVersionNotFound
 
 /** A definition that is missing counts as a failure of the event. */
-const countedAsFailed = (cause: DefinitionNotFound): TransitionFailed => {
+const countedAsFailed = (cause: Missing): TransitionFailed => {
   const { definitionId, eventId, executionId } = cause
   return new TransitionFailed({ executionId, eventId, definitionId, cause })
 }
 
 /** The work waits for its definition, which is said where people look. */
-const waiting = (
-  unknown: unknownDefinitions.UnknownDefinitions,
-  error: DefinitionNotFound
-): Effect.Effect<never, DefinitionNotFound> =>
+const waiting = (unknown: unknownDefinitions.UnknownDefinitions, error: Missing): Effect.Effect<never, Missing> =>
   Effect.zipRight(unknownDefinitions.note(unknown, error), Effect.fail(error))
 
 type ProcessOptions = Parameters<ExecutionRuntime["process"]>[2]
@@ -660,7 +672,9 @@ const isProcessorFailure = Schema.is(
     ProcessorError.StepRejected,
     ProcessorError.StepInvalid,
     ProcessorError.ContextInvalid,
-    ProcessorError.EventInvalid
+    ProcessorError.EventInvalid,
+    ProcessorError.MigrationFailed,
+    ProcessorError.DefinitionVersionNotFound
   )
 )
 
@@ -705,7 +719,7 @@ const registrationPolicy = <E, R, EC, RC, ED, RD>({
   transitionTimeout
 })
 
-type Registry = registry.Registry<Processor.TransitionFailure<TransitionFailed>>
+type Registry = registry.Registry<TransitionFailed>
 
 /** Registers transitions for as long as a scope is open. */
 const register =
@@ -714,16 +728,22 @@ const register =
     { onFailure = "retry", transitionTimeout }: RegistrationPolicy,
     added: (definitionId: string) => Effect.Effect<void>
   ): ExecutionRuntime["register"] =>
-  <E, R>(definitionId: string, transition: Processor.Transition<Processor.TransitionFailure<E>, R>) =>
+  <E, R>(
+    definitionId: string,
+    transition: Processor.Transition<Processor.TransitionFailure<E>, R>,
+    { migratesFrom, version }: RegisterOptions = {}
+  ) =>
     Effect.gen(function* () {
       const policed = withTypedFailure(definitionId, policy.withPolicy<E, R, never>(transition, onFailure))
-      const provided = yield* processor.provided({ [definitionId]: policed }, transitionTimeout)
+      const provide = yield* processor.provider<R>(transitionTimeout)
+      const served = { version, from: migratesFrom ?? version ?? 1, transition: provide(policed) }
       yield* Effect.acquireRelease(
-        Effect.suspend(() => {
-          const isNew = Array.from(provided).every(([id, transition]) => registry.add(definitions, id, transition))
-          return isNew ? added(definitionId) : Effect.fail(new AlreadyRegistered({ definition: definitionId }))
-        }),
-        () => Effect.sync(() => definitions.delete(definitionId))
+        Effect.suspend(() =>
+          definitions.add(definitionId, served)
+            ? added(definitionId)
+            : Effect.fail(new AlreadyRegistered({ definition: definitionId, version }))
+        ),
+        () => Effect.sync(() => definitions.remove(definitionId, served))
       )
     })
 

@@ -21,9 +21,11 @@ import type { JsonObject } from "./Json.js"
 import type {
   ContextInvalid,
   DefinitionNotFound,
+  DefinitionVersionNotFound,
   EventInvalid,
   ExecutionNotFound,
   ExecutionSuspended,
+  MigrationFailed,
   ProcessConflict,
   StepInvalid,
   StepRejected,
@@ -91,7 +93,8 @@ export declare namespace Definitions {
 
 /**
  * How a transition with own failures `E` can fail: with these, with a defect or a time-out, with a step of another execution or one that
- * does not encode, or because the context or the event does not decode by its definition.
+ * does not encode, because the context or the event does not decode by its definition, or because the execution is of a version of the
+ * definition that does not lead to this one.
  *
  * @since 0.1.0
  * @category models
@@ -104,6 +107,8 @@ export type TransitionFailure<E> =
   | TransitionTimedOut
   | ContextInvalid
   | EventInvalid
+  | MigrationFailed
+  | DefinitionVersionNotFound
 
 /**
  * What becomes of an execution whose transition failed.
@@ -120,6 +125,10 @@ export type FailureAction = "retry" | "fail" | Step
 /**
  * The policy for failed transitions: one action for all failures, or a function that gives one for each. The function gets the execution as
  * it is stored. Where it dies itself, that is a `TransitionDied`, which is tried again.
+ *
+ * It is not asked where the event does not decode, which makes it a dead letter, nor where the execution is of a version of the definition
+ * that is not here, for which the event waits. A failed migration (`MigrationFailed`) is no failure of the execution: `"fail"` counts as
+ * `"retry"`, so that its event is kept.
  *
  * @since 0.1.0
  * @category models
@@ -214,6 +223,8 @@ export type ProcessError =
   | TransitionTimedOut
   | ContextInvalid
   | EventInvalid
+  | MigrationFailed
+  | DefinitionVersionNotFound
   | StoreError
 
 /**

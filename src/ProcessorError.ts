@@ -42,6 +42,67 @@ export class DefinitionNotFound extends Schema.TaggedError<DefinitionNotFound>(
 }
 
 /**
+ * The execution is of a version of its definition that this process does not have, nor migrations from it: another process has it already,
+ * or the handlers of an old version are gone. `known` are the versions that this process has. The event waits.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class DefinitionVersionNotFound extends Schema.TaggedError<DefinitionVersionNotFound>(
+  "holdfast/ProcessorError/DefinitionVersionNotFound"
+)("DefinitionVersionNotFound", {
+  executionId: Schema.String,
+  eventId: Schema.String,
+  definitionId: Schema.String,
+  version: Schema.Number,
+  known: Schema.Array(Schema.Number)
+}) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const { definitionId, executionId, known, version } = this
+    const newest = Math.max(0, ...known)
+    const remedy =
+      version > newest ? "deploy that version here, too" : "keep the layer of that version, or give migrations from it"
+    return printable(
+      `execution ${JSON.stringify(executionId)} is of version ${version} of definition ${JSON.stringify(definitionId)}, and this process has ${known.join(", ")}: ${remedy}`
+    )
+  }
+}
+
+/**
+ * A migration from one version of a definition to another failed: it threw, or what it made does not decode by the new version. Nothing was
+ * written, and the event is kept: a policy `"fail"` counts as `"retry"` here.
+ *
+ * `from` and `to` are the versions, `path` the place in the context (empty for the whole), `problem` what is wrong there, and `cause` what
+ * the migration threw.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class MigrationFailed extends Schema.TaggedError<MigrationFailed>("holdfast/ProcessorError/MigrationFailed")(
+  "MigrationFailed",
+  {
+    executionId: Schema.String,
+    eventId: Schema.String,
+    definitionId: Schema.String,
+    from: Schema.Number,
+    to: Schema.Number,
+    path: Schema.String,
+    problem: Schema.String,
+    cause: Schema.optional(Schema.Defect)
+  }
+) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    const { definitionId, eventId, executionId, from, path, problem, to } = this
+    const where = path === "" ? "" : ` at ${path}`
+    return printable(
+      `execution ${JSON.stringify(executionId)} cannot be taken from version ${from} to ${to} of definition ${JSON.stringify(definitionId)} for event ${JSON.stringify(eventId)}${where}: ${problem}`
+    )
+  }
+}
+
+/**
  * The execution is suspended: the event waits until it is resumed.
  *
  * @since 0.1.0

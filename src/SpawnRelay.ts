@@ -141,8 +141,8 @@ export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTa
 
 /**
  * A child with the root path, the context and the definition of its spawn, at its parent's priority. A spawn names a definition under the
- * key `__invoke_fqn__` of its context (see `Step.spawn`), which the child does not get. Without that key the child follows its parent's
- * definition.
+ * key `__invoke_fqn__` of its context and its version under `__definition_version__` (see `Step.spawn`), which the child does not get.
+ * Without them the child follows its parent's definition, at its parent's version.
  *
  * Fails with `ParentNotFound` where it needs the parent's definition and the parent does not exist any more.
  *
@@ -151,16 +151,18 @@ export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTa
  */
 export const defaultChild: MakeChild<ParentNotFound> = (spawn, parent) => {
   const { childId, parentId, rootPath } = spawn
-  const { [children.definitionKey]: named, ...context } = spawn.context
+  const named = children.named(spawn)
   const place = { id: childId, childId, parentId, rootPath }
   const priority = Option.match(parent, { onNone: () => 0, onSome: (parent) => parent.priority })
-  if (typeof named === "string") {
-    return Effect.succeed(Execution.make({ ...place, definitionId: named, definitionFqn: named, context, priority }))
+  if (named !== undefined) {
+    return Effect.succeed(Execution.make({ ...place, ...named, definitionFqn: named.definitionId, priority }))
   }
   return Option.match(parent, {
     onNone: () => new ParentNotFound({ parentId, childId }),
-    onSome: ({ definitionFqn, definitionId }) =>
-      Effect.succeed(Execution.make({ ...place, definitionId, definitionFqn, context: spawn.context, priority }))
+    onSome: ({ definitionFqn, definitionId, definitionVersion }) =>
+      Effect.succeed(
+        Execution.make({ ...place, definitionId, definitionVersion, definitionFqn, context: spawn.context, priority })
+      )
   })
 }
 

@@ -124,6 +124,7 @@ export interface Ending {
  * - `id`: by default `<parent>:<key>:<n>`, where n counts the spawns of this key.
  * - `context`: its first context, by default empty.
  * - `definition`: the id of the definition that it follows; by default that of its parent.
+ * - `definitionVersion`: the version of `definition` for which the context is, by default 1.
  * - `rootPath`: the part of the definition that it runs; by default the key, or the whole where `definition` is given.
  *
  * @since 0.1.0
@@ -133,6 +134,7 @@ export interface NewChild {
   readonly id?: string | undefined
   readonly context?: JsonObject | undefined
   readonly definition?: string | undefined
+  readonly definitionVersion?: number | undefined
   readonly rootPath?: string | undefined
 }
 

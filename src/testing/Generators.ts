@@ -253,6 +253,7 @@ const record = <A>(value: FastCheck.Arbitrary<A>): FastCheck.Arbitrary<{ readonl
 export const execution: FastCheck.Arbitrary<Execution> = FastCheck.record({
   id,
   definitionId: id,
+  definitionVersion: FastCheck.oneof(FastCheck.constant(1), FastCheck.integer({ min: 1, max: 2 ** 31 })),
   definitionFqn: FastCheck.option(text),
   rootPath: text,
   status: FastCheck.constantFrom(...statuses),

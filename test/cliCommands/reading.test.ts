@@ -55,6 +55,7 @@ describe("the commands that read", () => {
       const { run } = yield* onStore
       const shown = yield* run("execution show order-17")
       expect(shown.out).toContain("status      RUNNING")
+      expect(shown.out).toContain("definition  order")
       expect(shown.out.join("\n")).toContain('"number":12345678901234567890')
       expect((yield* run("execution show order-17 --json")).out[0]).toContain('"number":12345678901234567890')
       expect(values(yield* run("execution trace order-17 --json"))).toMatchObject([

@@ -324,7 +324,10 @@ describe("Registering", () => {
         Layer.provideMerge(Memory)
       )
       const exit = yield* Effect.exit(Effect.provide(Effect.void, twice))
-      assert.deepStrictEqual(exit, Exit.fail(new DefinitionError.AlreadyRegistered({ definition: "shipment" })))
+      assert.deepStrictEqual(
+        exit,
+        Exit.fail(new DefinitionError.AlreadyRegistered({ definition: "shipment", version: 1 }))
+      )
     })
   )
 

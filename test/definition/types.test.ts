@@ -8,6 +8,7 @@ import * as Definition from "holdfast/Definition"
 import type * as DefinitionError from "holdfast/DefinitionError"
 import type { ExecutionRuntime } from "holdfast/ExecutionRuntime"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
+import type { JsonObject } from "holdfast/Json"
 import * as Step from "holdfast/Step"
 import type { StoreError } from "holdfast/StoreError"
 
@@ -148,5 +149,61 @@ describe("The types of a definition", () => {
     >()
     const single = Order.of((step, incoming) => (incoming._tag === "Paid" ? Step.trace(step) : step))
     expectTypeOf(single).returns.toExtend<object>()
+  })
+})
+
+const V1 = Schema.Struct({ total: Schema.String })
+const V2 = Schema.Struct({ total: Schema.NumberFromString })
+const V3 = Schema.Struct({ total: Schema.Number, paidAt: Schema.NullOr(Schema.Date) })
+
+describe("The types of migrations", () => {
+  it("say what the last one must make, and what each gets", () => {
+    const Versioned = Definition.make("versioned", {
+      version: 3,
+      context: V3,
+      migrations: {
+        1: ({ context, path }) => {
+          expectTypeOf(context).toEqualTypeOf<JsonObject>()
+          expectTypeOf(path).toEqualTypeOf<string | null>()
+          return { context, path: "There" }
+        },
+        2: ({ context }) => ({ context: { total: Number(context["total"]), paidAt: null } })
+      }
+    })
+    expectTypeOf<Definition.SpecOf<typeof Versioned>["context"]>().toEqualTypeOf<{
+      readonly total: number
+      readonly paidAt: Date | null
+    }>()
+    const decoded = Definition.migration({
+      from: V2,
+      to: V3,
+      migrate: ({ context }) => {
+        expectTypeOf(context).toEqualTypeOf<{ readonly total: number }>()
+        return { context: { total: context.total, paidAt: new Date(0) } }
+      }
+    })
+    expectTypeOf(decoded).toEqualTypeOf<
+      Definition.Migration<{ readonly total: number; readonly paidAt: string | null }>
+    >()
+    never(() => Definition.make("v", { version: 3, context: V3, migrations: { 2: decoded } }))
+    const stored = Definition.migration({ from: V1, migrate: ({ context }) => ({ context: { total: context.total } }) })
+    expectTypeOf(stored).toEqualTypeOf<Definition.Migration<{ total: string }>>()
+    never(() => Definition.make("v", { version: 2, context: V2, migrations: { 1: stored } }))
+  })
+
+  it("refuse versions that are none, and contexts of another version", () => {
+    // @ts-expect-error: there is no version 2 before version 2
+    never(() => Definition.make("v", { version: 2, context: V1, migrations: { 2: ({ context }) => ({ context }) } }))
+    // @ts-expect-error: it is version 1
+    never(() => Definition.make("v", { context: V1, migrations: { 1: ({ context }) => ({ context }) } }))
+    // @ts-expect-error: no context of version 2
+    never(() => Definition.make("v", { version: 2, context: V1, migrations: { 1: () => ({ context: { total: 1 } }) } }))
+    const made = Definition.migration({ to: V1, migrate: () => ({ context: { total: "" } }) })
+    // @ts-expect-error: it makes another context
+    never(() => Definition.make("v", { version: 2, context: V3, migrations: { 1: made } }))
+    // @ts-expect-error: no context of `to`
+    never(() => Definition.migration({ to: V3, migrate: () => ({ context: { total: 1 } }) }))
+    // @ts-expect-error: no path
+    never(() => Definition.migration({ migrate: ({ context }) => ({ context, path: 1 }) }))
   })
 })

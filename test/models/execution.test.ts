@@ -49,6 +49,7 @@ describe("Execution", () => {
     expect(Execution.make({ id: "a", definitionId: "order" })).toEqual({
       id: "a",
       definitionId: "order",
+      definitionVersion: 1,
       definitionFqn: null,
       rootPath: "",
       status: "PENDING",
@@ -96,6 +97,24 @@ describe("Execution", () => {
             '"finished_at":null,"expires_at":null,"zone":"eu","before":true}'
         )
       )
+    })
+
+    it("has the version of the definition among the counters of spawn sites, which other readers keep, where it is not 1", () => {
+      const execution = Execution.make({ id: "a", definitionId: "order", definitionVersion: 3, invokeSeq: { Pick: 2 } })
+      const text = Either.getOrThrow(encode(execution))
+      expect(text).toContain('"invoke_seq":{"Pick":2,"@definition_version":3}')
+      expect(decode(text)).toEqual(Either.right(execution))
+    })
+
+    it("is of version 1 where the row does not say, and refuses what is no version", () => {
+      const row = (version: unknown): string =>
+        JSON.stringify({ id: "a", definition_id: "order", invoke_seq: { "@definition_version": version, Pick: 1 } })
+      expect(decode('{"id":"a","definition_id":"order"}')).toMatchObject({ right: { definitionVersion: 1 } })
+      // other readers take numbers leniently
+      expect(decode(row("2"))).toMatchObject({ right: { definitionVersion: 2, invokeSeq: { Pick: 1 } } })
+      expect(decode(row(0))).toMatchObject({
+        left: { message: expect.stringContaining('invoke_seq["@definition_version"]: expected the version') }
+      })
     })
 
     it("as a commit writes it: the keys of the format, the unknown ones, the token", () => {

@@ -56,9 +56,12 @@ const list = Command.make(
 
 export const executionId = Args.text({ name: "id" }).pipe(Args.withDescription("the id of the execution"))
 
+const definitionOf = ({ definitionId, definitionVersion }: Execution): string =>
+  definitionVersion === 1 ? definitionId : `${definitionId}, version ${definitionVersion}`
+
 const fieldsOf = (execution: Execution): ReadonlyArray<table.Field> => [
   { name: "id", value: execution.id, color: "bold" },
-  { name: "definition", value: execution.definitionId },
+  { name: "definition", value: definitionOf(execution) },
   { name: "status", value: execution.status, color: format.statusColor(execution.status) },
   { name: "outcome", value: format.text(execution.outcome) },
   { name: "error", value: format.text(execution.error), color: execution.error === null ? undefined : "red" },

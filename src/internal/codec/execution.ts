@@ -16,6 +16,12 @@ export const tokenKey = "commit_token"
  */
 export const resultKey = "holdfast_result"
 
+/**
+ * The key under which the counters of spawn sites hold the version of the definition, where that is not 1. The other readers of the format
+ * keep each counter when they write a row, and erase keys of the row that they do not know; and no site can have this name.
+ */
+export const definitionVersionKey = "@definition_version"
+
 const { boolean, finite, integer, object, optional, orNull, required, string } = reader
 
 const status = reader.literal(...statuses)
@@ -85,6 +91,31 @@ const priority: reader.Reader<number> = (u, path) => {
   return n
 }
 
+const definitionVersion: reader.Reader<number> = (u, path) => {
+  const n = integer(u, path)
+  if (n < 1) throw new reader.Invalid(path, `expected the version of a definition, 1 or more, found ${n}`)
+  return n
+}
+
+/** The counters of spawn sites, and the version of the definition among them. */
+const readCounters = (stored: Execution["invokeSeq"], path: string) => {
+  if (!Object.hasOwn(stored, definitionVersionKey)) return { invokeSeq: stored, definitionVersion: 1 }
+  const { [definitionVersionKey]: version, ...invokeSeq } = stored
+  return { invokeSeq, definitionVersion: definitionVersion(version, at(path, definitionVersionKey)) }
+}
+
+const writeCounters = (
+  { definitionVersion: version = 1, invokeSeq }: Execution,
+  path: string
+): Execution["invokeSeq"] => {
+  const checked = writer.optional(invokeSeq, path, "invoke_seq", counters)
+  if (checked !== undefined && Object.hasOwn(checked, definitionVersionKey)) {
+    throw new reader.Invalid(at(reader.member(path, "invoke_seq"), definitionVersionKey), "is no name of a spawn site")
+  }
+  definitionVersion(version, reader.member(path, "definition_version"))
+  return version === 1 ? checked : { ...checked, [definitionVersionKey]: version }
+}
+
 const anything: reader.Reader<unknown> = (u) => u
 
 const strings = reader.record(string)
@@ -97,9 +128,14 @@ const counters = writer.members(integer)
 export const execution: reader.Codec<Execution> = {
   decode: (u, path) => {
     const row = object(u, path)
+    const { definitionVersion, invokeSeq } = readCounters(
+      optional(row, path, "invoke_seq", integers, {}),
+      reader.member(path, "invoke_seq")
+    )
     return {
       id: required(row, path, "id", string),
       definitionId: required(row, path, "definition_id", string),
+      definitionVersion,
       definitionFqn: orNull(row, path, "definition_fqn", string),
       rootPath: optional(row, path, "root_path", string, ""),
       status: optional(row, path, "status", status, "PENDING"),
@@ -116,7 +152,7 @@ export const execution: reader.Codec<Execution> = {
       childId: orNull(row, path, "child_id", string),
       deferred: optional(row, path, "deferred", events, []),
       children: optional(row, path, "children", childStates, {}),
-      invokeSeq: optional(row, path, "invoke_seq", integers, {}),
+      invokeSeq,
       createdAt: orNull(row, path, "created_at", finite),
       updatedAt: orNull(row, path, "updated_at", finite),
       finishedAt: orNull(row, path, "finished_at", finite),
@@ -152,7 +188,7 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   children: Object.fromEntries(
     Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, at("children", id))])
   ),
-  invoke_seq: writer.optional(execution.invokeSeq, path, "invoke_seq", counters),
+  invoke_seq: writeCounters(execution, path),
   created_at: writer.orNull(execution.createdAt, path, "created_at", finite),
   updated_at: writer.orNull(execution.updatedAt, path, "updated_at", finite),
   finished_at: writer.orNull(execution.finishedAt, path, "finished_at", finite),

@@ -35,7 +35,8 @@ const refuse =
 const created = (contract: Contract, id: string, input: unknown): Either.Either<Execution.Execution, InvalidInput> =>
   Either.mapBoth(initialContext(contract, input), {
     onLeft: refuse(contract, id, "start", "input"),
-    onRight: (context) => Execution.make({ id, definitionId: contract.name, context })
+    onRight: (context) =>
+      Execution.make({ id, definitionId: contract.name, definitionVersion: contract.version, context })
   })
 
 const store = (

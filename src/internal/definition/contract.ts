@@ -5,13 +5,14 @@ import type { JsonObject } from "../../Json.js"
 import type * as activities from "../activity/contract.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { type Codec, type ExcessProperty, endCodec, never, nothing, objectCodec } from "../processor/schemaCodec.js"
+import * as migrations from "./migrations.js"
 
 export type { Codec } from "../processor/schemaCodec.js"
 
 const noError: Codec<unknown> = never("the definition has no error of its own")
 
 /** A definition as the code behind it has it: its names, and how each thing that it names is stored. */
-export interface Contract {
+export interface Contract extends migrations.Versions {
   readonly name: string
   readonly schemas: Schemas
   readonly context: Codec<JsonObject>
@@ -29,6 +30,8 @@ export interface Contract {
 }
 
 export interface Options {
+  readonly version?: number | undefined
+  readonly migrations?: { readonly [version: number]: unknown } | undefined
   readonly context: Schema.Schema.AnyNoContext
   readonly input?: Schema.Schema.AnyNoContext | undefined
   readonly initial?: ((input: never) => unknown) | undefined
@@ -77,6 +80,7 @@ export const make = (name: string, options: Options, references: References): Co
   const { initial } = options
   return {
     name,
+    ...migrations.make(name, options.version, options.migrations),
     schemas,
     context: objectCodec(schemas.context, options.onExcessProperty ?? "preserve"),
     input: objectCodec(schemas.input, "ignore"),

@@ -8,6 +8,7 @@ import { ExecutionRuntime } from "../../ExecutionRuntime.js"
 import { contractOf as contractOfActivity } from "../activity/contract.js"
 import * as client from "./client.js"
 import * as contracts from "./contract.js"
+import * as migrations from "./migrations.js"
 import * as steps from "./steps.js"
 import * as transition from "./transition.js"
 
@@ -22,10 +23,12 @@ export interface Options extends contracts.Options {
 class Base extends PipeableClass() implements Any {
   readonly [TypeId]: typeof TypeId = TypeId
   readonly name: string
+  readonly version: number
   readonly schemas: Schemas
   constructor(readonly contract: contracts.Contract) {
     super()
     this.name = contract.name
+    this.version = contract.version
     this.schemas = contract.schemas
   }
 }
@@ -50,12 +53,15 @@ const implementation = (contract: contracts.Contract) => {
       Effect.gen(function* () {
         const runtime = yield* ExecutionRuntime
         const built = Effect.isEffect(handlers) ? yield* handlers : handlers
-        yield* runtime.register(contract.name, yield* make<E, R, RP>(built, options))
+        const { name, oldest, version } = contract
+        yield* runtime.register(name, yield* make<E, R, RP>(built, options), { version, migratesFrom: oldest })
       })
     )
 
   return { of: <H>(handlers: H): H => handlers, toTransition, toLayer }
 }
+
+export const migration = migrations.onDecoded
 
 export const make = (name: string, { activities = {}, children = {}, ...options }: Options): Any => {
   const contract = contracts.make(name, options, {

@@ -4,6 +4,7 @@ import type { Instance, Spec } from "../../Definition.js"
 import { StoredInvalid } from "../../DefinitionError.js"
 import type { Execution } from "../../Execution.js"
 import type { Codec, Contract } from "./contract.js"
+import * as migrations from "./migrations.js"
 
 const part = (
   { name }: Contract,
@@ -30,12 +31,26 @@ export const failureOf = (
     ? Either.map(part(contract, execution, "error", contract.error, execution.result), Option.some)
     : Either.right(Option.none())
 
+/** The execution in the definition's own version. Nothing is written. */
+const migrated = (contract: Contract, execution: Execution): Either.Either<Execution, StoredInvalid> =>
+  Either.mapLeft(
+    migrations.migrate(contract, execution),
+    (unfit) =>
+      new StoredInvalid({
+        executionId: execution.id,
+        definition: contract.name,
+        part: "context",
+        ...migrations.problemOf(contract, execution, unfit)
+      })
+  )
+
 /** An execution, decoded. */
 export const decode = (contract: Contract, execution: Execution): Either.Either<Instance<Spec>, StoredInvalid> =>
   Either.gen(function* () {
-    const { activePath, error, id, outcome, status, version } = execution
-    const context = yield* part(contract, execution, "context", contract.context, execution.context)
+    const { definitionVersion, error, id, outcome, status, version } = execution
+    const { activePath, context: stored } = yield* migrated(contract, execution)
+    const context = yield* part(contract, execution, "context", contract.context, stored)
     const failure = yield* failureOf(contract, execution)
     const result = status === "DONE" ? Option.some(yield* resultOf(contract, execution)) : Option.none()
-    return { id, version, status, activePath, context, outcome, result, failure, error, execution }
+    return { id, version, definitionVersion, status, activePath, context, outcome, result, failure, error, execution }
   })

@@ -51,7 +51,7 @@ const spawn =
     }
     const context = initialContext(child, input)
     if (Either.isLeft(context)) return step.invalidate(self, { subject: `input of child ${key}`, ...context.left })
-    const made = { context: context.right, definition: child.name }
+    const made = { context: context.right, definition: child.name, definitionVersion: child.version }
     return Step.spawn(self, key, id === undefined ? made : { ...made, id })
   }
 

@@ -8,7 +8,13 @@ import { InvalidImplementation } from "../../DefinitionError.js"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { Transition, TransitionFailure } from "../../Processor.js"
-import { ContextInvalid, EventInvalid, StepInvalid } from "../../ProcessorError.js"
+import {
+  ContextInvalid,
+  DefinitionVersionNotFound,
+  EventInvalid,
+  MigrationFailed,
+  StepInvalid
+} from "../../ProcessorError.js"
 import * as Step from "../../Step.js"
 import { decoder, type Fields } from "../options/decode.js"
 import { onFailure as policy } from "../options/worker.js"
@@ -16,6 +22,7 @@ import { withPolicy } from "../processor/failurePolicy.js"
 import { invalidOf } from "../processor/step.js"
 import type { Contract } from "./contract.js"
 import { arrive, type Incoming } from "./incoming.js"
+import * as migrations from "./migrations.js"
 
 type Builder = Step.Builder<unknown>
 type Result<E, R> = Step.Step<unknown> | Effect.Effect<Step.Step<unknown>, E, R>
@@ -119,17 +126,41 @@ const toStored = (
   })
 }
 
-const decoded = (contract: Contract, execution: Execution, event: Event) =>
-  Either.mapLeft(
-    contract.context.decode(execution.context),
-    (problem) => new EventInvalid({ ...whereOf(execution, event), subject: "context", ...problem })
-  )
+/** The execution in the definition's own version. */
+const migrated = (
+  contract: Contract,
+  execution: Execution,
+  event: Event
+): Either.Either<Execution, DefinitionVersionNotFound | MigrationFailed> =>
+  Either.mapLeft(migrations.migrate(contract, execution), (unfit) => {
+    const where = whereOf(execution, event)
+    if (unfit._tag === "Failed") return new MigrationFailed({ ...where, ...unfit })
+    return new DefinitionVersionNotFound({
+      ...where,
+      version: execution.definitionVersion,
+      known: [contract.version]
+    })
+  })
+
+/** The context of an execution that may just have been migrated from `stored`. */
+const decoded = (
+  contract: Contract,
+  execution: Execution,
+  stored: Execution,
+  event: Event
+): Either.Either<unknown, EventInvalid | MigrationFailed> =>
+  Either.mapLeft(contract.context.decode(execution.context), (problem) => {
+    const where = whereOf(execution, event)
+    if (execution === stored) return new EventInvalid({ ...where, subject: "context", ...problem })
+    return new MigrationFailed({ ...where, from: stored.definitionVersion, to: contract.version, ...problem })
+  })
 
 const typed =
   <E, R>(contract: Contract, run: Run<E, R>): Transition<TransitionFailure<E>, R> =>
-  (execution, event) =>
+  (stored, event) =>
     Effect.gen(function* () {
-      const context = yield* decoded(contract, execution, event)
+      const execution = yield* migrated(contract, stored, event)
+      const context = yield* decoded(contract, execution, stored, event)
       const begun = yield* Step.make({ ...execution, context }, event)
       const { incoming, step } = yield* arrive(contract, begun)
       const result = incoming === undefined ? step : run(step, incoming)

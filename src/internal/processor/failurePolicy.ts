@@ -5,7 +5,15 @@ import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
-import { EventInvalid, StepInvalid, StepRejected, TransitionDied, TransitionTimedOut } from "../../ProcessorError.js"
+import {
+  DefinitionVersionNotFound,
+  EventInvalid,
+  MigrationFailed,
+  StepInvalid,
+  StepRejected,
+  TransitionDied,
+  TransitionTimedOut
+} from "../../ProcessorError.js"
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
@@ -87,14 +95,19 @@ export const withPolicy = <E, R, RP>(
     const step = checked(execution, event, () => transition(execution, event), isBounded)
     if (onFailure === "retry") return step
     return Effect.catchAll(step, (error): Effect.Effect<Step, TransitionFailure<E>, RP> => {
-      // The execution is not to blame for what others wrote.
-      if (error instanceof EventInvalid) return Effect.fail(error)
-      if (onFailure === "fail") return failed(execution, error)
+      // The execution is not to blame for what others wrote, nor for what is deployed where.
+      if (error instanceof EventInvalid || error instanceof DefinitionVersionNotFound) return Effect.fail(error)
+      // It would be without its event when the migration works.
+      const fail = () => (error instanceof MigrationFailed ? Effect.fail(error) : failed(execution, error))
+      if (onFailure === "fail") return fail()
       return checked(execution, event, () =>
-        Effect.flatMap(settled(onFailure(error, execution, event)), (action) => {
-          if (action === "retry") return Effect.fail(error)
-          return action === "fail" ? failed(execution, error) : Effect.succeed(action)
-        })
+        Effect.flatMap(
+          settled(onFailure(error, execution, event)),
+          (action): Effect.Effect<Step, TransitionFailure<E>> => {
+            if (action === "retry") return Effect.fail(error)
+            return action === "fail" ? fail() : Effect.succeed(action)
+          }
+        )
       )
     })
   }

@@ -98,20 +98,24 @@ const traced = (before: Execution, event: Event, after: Execution, trace: Trace,
     timestamp: trace.timestamp ?? now
   })
 
-/** The transitions with the services that they need, which are taken once. */
-export const provided = <E, R>(
-  definitions: { readonly [definitionId: string]: Transition<E, R> },
+/** Gives transitions the services that they need, which are taken once. */
+export const provider = <R>(
   timeout: Duration.DurationInput = "1 minute"
-): Effect.Effect<ReadonlyMap<string, Transition<E>>, never, R> =>
+): Effect.Effect<<E>(transition: Transition<E, R>) => Transition<E>, never, R> =>
   Effect.map(Effect.context<R>(), (context) => {
     const provide = telemetryContext.provide(Context.add(context, TransitionTimeout, Duration.decode(timeout)))
-    return new Map(
-      Object.entries(definitions).map(([definitionId, transition]) => [
-        definitionId,
-        (execution, event) => provide(transition(execution, event))
-      ])
-    )
+    return (transition) => (execution, event) => provide(transition(execution, event))
   })
+
+/** The transitions with the services that they need. */
+export const provided = <E, R>(
+  definitions: { readonly [definitionId: string]: Transition<E, R> },
+  timeout?: Duration.DurationInput
+): Effect.Effect<ReadonlyMap<string, Transition<E>>, never, R> =>
+  Effect.map(
+    provider<R>(timeout),
+    (provide) => new Map(Object.entries(definitions).map(([id, transition]) => [id, provide(transition)]))
+  )
 
 /** What becomes of an event at one attempt; fails only with a lost commit, which is what the schedule is for. */
 export type Attempt<E> = Effect.Effect<Either.Either<Processed, E | ProcessError>, StoreConflict>

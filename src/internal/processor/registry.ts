@@ -1,11 +1,68 @@
-import type { Transition } from "../../Processor.js"
+import type { Event } from "../../Event.js"
+import type { Execution } from "../../Execution.js"
+import type { Transition, TransitionFailure } from "../../Processor.js"
+import { DefinitionVersionNotFound } from "../../ProcessorError.js"
 
-/** The transitions of a processor, by the id of their definition. They may come and go while it runs. */
-export type Registry<E> = Map<string, Transition<E>>
+/** A transition that takes executions of one version, and migrates those from `from` on; of any version, where it has none. */
+export interface Served<E> {
+  readonly version: number | undefined
+  readonly from: number
+  readonly transition: Transition<TransitionFailure<E>>
+}
 
-/** Adds a transition; false where there is one of this id. */
-export const add = <E>(registry: Registry<E>, definitionId: string, transition: Transition<E>): boolean => {
-  if (registry.has(definitionId)) return false
-  registry.set(definitionId, transition)
-  return true
+/**
+ * Which of the transitions takes an execution: that of its own version, else the newest that migrates it, so that it is migrated once.
+ */
+const forVersion = <E>(served: ReadonlyArray<Served<E>>, version: number): Served<E> | undefined =>
+  served.find((one) => one.version === version) ??
+  served
+    .filter(({ from, version: to = 0 }) => to > version && from <= version)
+    .reduce<Served<E> | undefined>(
+      (newest, one) => ((one.version ?? 0) > (newest?.version ?? 0) ? one : newest),
+      undefined
+    )
+
+const together = <E>(served: ReadonlyArray<Served<E>>): Transition<TransitionFailure<E>> => {
+  const [only] = served
+  if (only !== undefined && only.version === undefined) return only.transition
+  return (execution: Execution, event: Event) => {
+    const { definitionId, definitionVersion: version, id: executionId } = execution
+    const found = forVersion(served, version)
+    if (found !== undefined) return found.transition(execution, event)
+    const known = served.flatMap((one) => one.version ?? []).toSorted((a, b) => a - b)
+    return new DefinitionVersionNotFound({ executionId, eventId: event.id, definitionId, version, known })
+  }
+}
+
+/** The transitions of a processor. They may come and go while it runs, and there may be several versions of a definition. */
+export class Registry<E> {
+  /** By the id of their definition; each takes an execution of any version. */
+  readonly transitions = new Map<string, Transition<TransitionFailure<E>>>()
+  private readonly versions = new Map<string, ReadonlyArray<Served<E>>>()
+
+  /** Adds a transition; false where there is one of this id and version, or one of any version. */
+  add(definitionId: string, served: Served<E>): boolean {
+    const others = this.versions.get(definitionId) ?? []
+    const isAny = served.version === undefined && others.length > 0
+    if (isAny || others.some(({ version }) => version === undefined || version === served.version)) return false
+    this.set(definitionId, [...others, served])
+    return true
+  }
+
+  remove(definitionId: string, served: Served<E>): void {
+    this.set(
+      definitionId,
+      (this.versions.get(definitionId) ?? []).filter((one) => one !== served)
+    )
+  }
+
+  private set(definitionId: string, served: ReadonlyArray<Served<E>>): void {
+    if (served.length === 0) {
+      this.versions.delete(definitionId)
+      this.transitions.delete(definitionId)
+      return
+    }
+    this.versions.set(definitionId, served)
+    this.transitions.set(definitionId, together(served))
+  }
 }

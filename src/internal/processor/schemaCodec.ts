@@ -21,7 +21,7 @@ const codecOf = (schema: Schema.Schema.AnyNoContext, onExcessProperty: ExcessPro
   }
 }
 
-const isObject = (u: unknown): u is JsonObject => Predicate.isRecord(u) && !Array.isArray(u)
+export const isObject = (u: unknown): u is JsonObject => Predicate.isRecord(u) && !Array.isArray(u)
 
 /** A codec whose stored form is a JSON object, as the format has contexts and payloads. */
 export const objectCodec = (

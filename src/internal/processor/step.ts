@@ -73,7 +73,7 @@ export const change = <Context>(
   )
 
 /** The last active child of each composite state on the way from the root to a path, where the path lies below the root. */
-const history = (rootPath: string, path: string): { readonly [composite: string]: string } => {
+export const historyTo = (rootPath: string, path: string): { readonly [composite: string]: string } => {
   const below = rootPath === "" ? path : path.startsWith(`${rootPath}.`) ? path.slice(rootPath.length + 1) : ""
   const entries: Array<readonly [string, string]> = []
   let composite = rootPath
@@ -93,7 +93,7 @@ export const advance = <Context>(self: Builder<Context>, to: string | To<Context
     status: status ?? (execution.status === "PENDING" ? "RUNNING" : execution.status),
     ...(path === undefined
       ? undefined
-      : { activePath: path, history: { ...execution.history, ...history(execution.rootPath, path) } })
+      : { activePath: path, history: { ...execution.history, ...historyTo(execution.rootPath, path) } })
   })
 }
 

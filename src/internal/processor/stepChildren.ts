@@ -2,6 +2,7 @@ import * as Option from "effect/Option"
 import type { SpawnEntry } from "../../Commit.js"
 import * as Event from "../../Event.js"
 import { type ChildState, type Execution, isFinished } from "../../Execution.js"
+import type { JsonObject } from "../../Json.js"
 import type { Builder, Child, Children, NewChild } from "../../Step.js"
 import { event as eventCodec } from "../codec/event.js"
 import * as reader from "../codec/reader.js"
@@ -10,6 +11,9 @@ import { change, withoutReserved } from "./step.js"
 
 /** The key under which the format's spawns name the definition that a child follows. */
 export const definitionKey = "__invoke_fqn__"
+
+/** The key beside it for the version of that definition, where it is not 1. */
+export const definitionVersionKey = "__definition_version__"
 
 /** The key under which a parent is told why a child was never created. */
 const rejectedKey = "__rejected__"
@@ -47,6 +51,24 @@ export const isOf = (stored: Execution, spawn: SpawnEntry, parent: Option.Option
 const own = <A>(record: { readonly [key: string]: A }, key: string): A | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
+/** What the context of a spawn says of the definition that the child follows. */
+const follows = (definition: string, version = 1): JsonObject => ({
+  [definitionKey]: definition,
+  ...(version === 1 ? undefined : { [definitionVersionKey]: version })
+})
+
+/** The definition that the context of a spawn names, its version, and the child's own context. */
+export const named = (
+  spawn: SpawnEntry
+): Pick<Execution, "definitionId" | "definitionVersion" | "context"> | undefined => {
+  const { [definitionKey]: definitionId, ...rest } = spawn.context
+  if (typeof definitionId !== "string") return undefined
+  const { [definitionVersionKey]: version, ...context } = rest
+  return typeof version === "number"
+    ? { definitionId, definitionVersion: version, context }
+    : { definitionId, definitionVersion: 1, context: rest }
+}
+
 export const spawn = <Context>(self: Builder<Context>, key: string, child: NewChild = {}): Builder<Context> => {
   const { children, id, invokeSeq } = self.execution
   const { context = {}, definition } = child
@@ -75,7 +97,7 @@ export const spawn = <Context>(self: Builder<Context>, key: string, child: NewCh
         {
           childId,
           rootPath,
-          context: definition === undefined ? context : { ...context, [definitionKey]: definition }
+          context: definition === undefined ? context : { ...context, ...follows(definition, child.definitionVersion) }
         }
       ]
     }

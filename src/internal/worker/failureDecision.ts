@@ -2,7 +2,13 @@ import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { Reason } from "../../DeadLetter.js"
 import type { BuryOptions } from "../../ExecutionStore.js"
-import { DefinitionNotFound, EventInvalid, ExecutionNotFound, ExecutionSuspended } from "../../ProcessorError.js"
+import {
+  DefinitionNotFound,
+  DefinitionVersionNotFound,
+  EventInvalid,
+  ExecutionNotFound,
+  ExecutionSuspended
+} from "../../ProcessorError.js"
 import { Postponed, Refused, TargetNotFound } from "../../QueueWorker.js"
 import { StoreRejected } from "../../StoreError.js"
 import { isOutage } from "../supervision/storeMonitor.js"
@@ -47,7 +53,8 @@ export const isNotFound = (error: unknown, lane: string | null): boolean =>
   error instanceof TargetNotFound || (error instanceof ExecutionNotFound && error.executionId === lane)
 
 /** Whether the error says that the work can only wait, for example until an execution is resumed. */
-const isWaiting = (error: unknown): boolean => error instanceof Postponed || error instanceof ExecutionSuspended
+const isWaiting = (error: unknown): boolean =>
+  error instanceof Postponed || error instanceof ExecutionSuspended || error instanceof DefinitionVersionNotFound
 
 /** What becomes of work of this lane that failed; `notFound` is for work whose target does not exist. */
 export const decide = (cause: Cause.Cause<unknown>, lane: string | null, notFound: Decision): Decision => {

@@ -59,6 +59,7 @@ export const commit = ({ test }: Subject): void => {
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         const full = order("child", {
+          definitionVersion: 3,
           definitionFqn: "shop.order.Order",
           rootPath: "Work.Pick",
           status: "SUSPENDED",

@@ -141,6 +141,14 @@ describe("the commands that steer", () => {
       ])
       expect(yield* wrong(...send, "--data", "[]")).toMatchObject([2, expect.stringContaining("no object")])
       expect(yield* wrong(...send, "--delay", "soon")).toMatchObject([2, expect.stringContaining('--delay "soon"')])
+      expect(yield* wrong(...send, "--data", '{"amount": [1e400]}')).toEqual([
+        2,
+        "holdfast: --data cannot be kept: amount[0] is a number that is larger than any double"
+      ])
+      expect(yield* wrong(...send, "--event-id", "timeout:a")).toEqual([
+        2,
+        'holdfast: --event-id "timeout:a": ids that begin with "timeout:" are those of the engine itself, give it another beginning'
+      ])
       expect(yield* wrong(...send, "--event-id", "")).toMatchObject([2, expect.stringContaining("enqueue was refused")])
     })
   )

@@ -26,6 +26,13 @@ export const toText = (value: unknown): Effect.Effect<string, CliError> =>
 const isObject = (u: unknown): u is { readonly [key: string]: unknown } =>
   typeof u === "object" && u !== null && !Array.isArray(u)
 
+/** Why a text is not taken as JSON. */
+const problemOf = (error: unknown): string => {
+  if (error instanceof json.Invalid)
+    return `cannot be kept: ${error.path === "" ? "it" : error.path} is ${error.problem}`
+  return `is no JSON: ${error instanceof Error ? error.message : String(error)}`
+}
+
 /** The object that an option holds as JSON. */
 export const parseObject = (
   option: string,
@@ -33,7 +40,7 @@ export const parseObject = (
 ): Effect.Effect<{ readonly [key: string]: unknown }, CliError> =>
   Effect.try({
     try: () => json.parse(text),
-    catch: (error) => usage(`${option} is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+    catch: (error) => usage(`${option} ${problemOf(error)}`)
   }).pipe(Effect.filterOrFail(isObject, () => usage(`${option} is JSON, but no object: write it as {"name": "value"}`)))
 
 /** For people: a value as JSON over several lines where it is large, with integers of any size. */

@@ -7,12 +7,13 @@ import * as Option from "effect/Option"
 import * as Event from "../../Event.js"
 import { isFinished } from "../../Execution.js"
 import * as Ids from "../../Ids.js"
-import { refused } from "../cli/failure.js"
+import { type CliError, refused, usage } from "../cli/failure.js"
 import { findExecution } from "../cli/findExecution.js"
 import { parseObject } from "../cli/json.js"
 import { common, durationOf, flag, value, withStore } from "../cli/options.js"
 import { note } from "../cli/screen.js"
 import * as table from "../cli/table.js"
+import * as eventIds from "../util/eventIds.js"
 import { executionId } from "./executions.js"
 
 const kind = Args.text({ name: "kind" }).pipe(Args.withDescription("the kind of the event"))
@@ -23,6 +24,16 @@ const dueAfter = (delay: string) =>
     const duration = yield* durationOf("--delay", delay)
     return (yield* Clock.currentTimeMillis) / 1000 + Duration.toSeconds(duration)
   })
+
+/** The id of the event: one that the engine makes would swallow the engine's own event. */
+const idOf = (given: Option.Option<string>): Effect.Effect<string, CliError> => {
+  if (Option.isNone(given)) return Ids.next
+  const purpose = eventIds.purposeOf(given.value)
+  if (purpose === undefined) return Effect.succeed(given.value)
+  return usage(
+    `--event-id ${JSON.stringify(given.value)}: ids that begin with "${purpose}:" are those of the engine itself, give it another beginning`
+  )
+}
 
 const given = { data: value("data"), "event-id": value("event-id"), delay: value("delay"), "dry-run": flag("dry-run") }
 
@@ -37,7 +48,7 @@ export const send = Command.make("send", { ...common, ...given, id: executionId,
       if (isFinished({ status })) {
         return yield* refused(`execution ${JSON.stringify(targetId)} is ${status}: an event to it would be dropped`)
       }
-      const id = Option.isSome(options["event-id"]) ? options["event-id"].value : yield* Ids.next
+      const id = yield* idOf(options["event-id"])
       const event = Event.make({ id, kind: options.kind, data })
       if (options["dry-run"]) {
         yield* table.printOne(options.json, { targetId, event, dueAt: dueAt ?? null }, [

@@ -38,8 +38,8 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: mode === "long" ? longer() : ["test/**/*.test.ts", "examples/**/*.test.ts"],
     env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
-    // By default one core is left idle, which on two is half of them.
-    maxWorkers: "100%",
+    // More than there are cores: under a test's clock much of the time goes by in waiting for turns of the event loop.
+    maxWorkers: "150%",
     // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
     isolate: false,
     testTimeout: 300_000,

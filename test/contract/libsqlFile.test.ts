@@ -3,9 +3,9 @@ import * as Layer from "effect/Layer"
 import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import * as Libsql from "../support/libsql.js"
-import * as Temp from "../support/temp.js"
+import * as Schema from "../support/schema.js"
 
 const layerWith = (options: Omit<LibsqlStore.Options, "url">) =>
-  Layer.unwrapScoped(Effect.map(Temp.database, (filename) => Libsql.layer({ ...options, url: `file:${filename}` })))
+  Layer.unwrapScoped(Effect.map(Schema.file, (filename) => Libsql.layer({ ...options, url: `file:${filename}` })))
 
 ContractSuite.suite("LibsqlStore on a file", layerWith({}), { layerWith, raw: Libsql.raw })

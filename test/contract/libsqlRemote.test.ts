@@ -3,16 +3,25 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
+import { extent } from "../support/extent.js"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
+import * as Schema from "../support/schema.js"
 import * as SqldServer from "../support/sqld/server.js"
 
 type Options = Omit<LibsqlStore.Options, "url">
 
 const layerWith = (options: Options) =>
-  Layer.unwrapScoped(Effect.map(SqldServer.make(), ({ url }) => Libsql.layer({ ...options, url })))
+  Layer.unwrapScoped(
+    Effect.map(SqldServer.make({ initial: Schema.database() }), ({ url }) => Libsql.layer({ ...options, url }))
+  )
 
-ContractSuite.suite("LibsqlStore on a server's stand-in", layerWith({}), { layerWith, raw: Libsql.raw })
+ContractSuite.suite("LibsqlStore on a server's stand-in", layerWith({}), {
+  layerWith,
+  raw: Libsql.raw,
+  // Each value has a server of its own.
+  runs: extent({ quick: 5, long: 20 })
+})
 
 if (Option.isSome(LibsqlServer.remote)) {
   const server = LibsqlServer.remote.value

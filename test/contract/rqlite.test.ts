@@ -10,8 +10,10 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import type * as Subject from "holdfast/testing/Subject"
 import { ddl } from "../../src/internal/schema/schema.js"
+import { extent } from "../support/extent.js"
 import * as Live from "../support/rqlite/live.js"
 import * as RqliteServer from "../support/rqlite/server.js"
+import * as Schema from "../support/schema.js"
 import { insertion } from "../support/sqlRows.js"
 
 class Prefix extends Context.Tag("test/Prefix")<Prefix, string>() {}
@@ -30,12 +32,17 @@ const raw = (table: Subject.Table, row: Subject.Row) =>
 // Under TestClock no time passes by itself: what is tried again is tried at once.
 const standIn = (options: RqliteStore.StoreOptions) =>
   Layer.unwrapScoped(
-    Effect.map(RqliteServer.make(), ({ urls }) =>
+    Effect.map(RqliteServer.make({ initial: Schema.database() }), ({ urls }) =>
       store({ ...options, urls, prefix: "", retry: Schedule.recurs(5) }, NodeHttpClient.layerUndici)
     )
   )
 
-ContractSuite.suite("RqliteStore on the stand-in", standIn({}), { layerWith: standIn, raw })
+ContractSuite.suite("RqliteStore on the stand-in", standIn({}), {
+  layerWith: standIn,
+  raw,
+  // Each value has a server of its own.
+  runs: extent({ quick: 5, long: 20 })
+})
 
 /** Removes the tables of a prefix, and with them their indexes and triggers. */
 const drop = (prefix: string) =>

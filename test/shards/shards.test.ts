@@ -503,7 +503,7 @@ describe("Shards", () => {
         detail: "the disk is read-only"
       })
       yield* process.breaks(() => refusal)
-      yield* TestClock.adjust("1 hour")
+      yield* TestClock.adjust("10 minutes")
       assert.deepStrictEqual(process.owned(), [])
       const { outage } = yield* process.shards.health
       assert.strictEqual(Option.getOrThrow(outage).message, refusal.message)

@@ -4,8 +4,8 @@ import * as Layer from "effect/Layer"
 import { load, type Name } from "holdfast/internal/sqliteDriver/load"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
+import * as Schema from "./schema.js"
 import { insertion } from "./sqlRows.js"
-import * as Temp from "./temp.js"
 
 class Filename extends Context.Tag("test/Filename")<Filename, string>() {}
 
@@ -13,7 +13,7 @@ class Filename extends Context.Tag("test/Filename")<Filename, string>() {}
 export const onFiles = (driver: Name): void => {
   const layerWith = (options: Omit<SqliteStore.Options, "filename" | "driver">) =>
     Layer.unwrapScoped(
-      Effect.map(Temp.database, (filename) =>
+      Effect.map(Schema.file, (filename) =>
         Layer.merge(SqliteStore.layer({ ...options, driver, filename }), Layer.succeed(Filename, filename))
       )
     )

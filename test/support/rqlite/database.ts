@@ -202,9 +202,9 @@ const prepares = (handle: Handle, { sql }: Statement): boolean => {
   }
 }
 
-/** A database as rqlite keeps it. */
-export const open = (): Database => {
-  const db = new Sqlite(":memory:")
+/** A database as rqlite keeps it, which begins as the one of these bytes, or empty. */
+export const open = (initial?: Buffer): Database => {
+  const db = new Sqlite(initial ?? ":memory:")
   db.pragma("foreign_keys = OFF")
   const handle = {
     db,

@@ -116,7 +116,10 @@ const httpOf = (state: State): HttpClient.HttpClient =>
  */
 export const make = (options: Options = {}) =>
   Effect.gen(function* () {
-    const db = yield* Effect.acquireRelease(Effect.sync(Database.open), (db) => Effect.sync(() => db.close()))
+    const db = yield* Effect.acquireRelease(
+      Effect.sync(() => Database.open()),
+      (db) => Effect.sync(() => db.close())
+    )
     const state: State = { options, db, faults: [], received: [], leader: peer }
     return {
       http: httpOf(state),

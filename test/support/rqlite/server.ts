@@ -22,8 +22,13 @@ import * as Database from "./database.js"
 import * as Node from "./node.js"
 import { json, type Reply } from "./reply.js"
 
-/** - `basePath`: where the nodes are behind a proxy. - `advertise`: the API address a node tells others, where it is not its own. */
+/**
+ * - `basePath`: where the nodes are behind a proxy.
+ * - `advertise`: the API address a node tells others, where it is not its own.
+ * - `initial`: the bytes of the database that it begins with, by default an empty one.
+ */
 export interface Options {
+  readonly initial?: Buffer
   readonly nodes?: number
   readonly users?: Node.Users
   readonly version?: string
@@ -220,7 +225,10 @@ export const make = (options: Options = {}): Effect.Effect<RqliteServer, ListenE
   Effect.gen(function* () {
     const cluster: Cluster = {
       options,
-      db: yield* Effect.acquireRelease(Effect.sync(Database.open), (db) => Effect.sync(() => db.close())),
+      db: yield* Effect.acquireRelease(
+        Effect.sync(() => Database.open(options.initial)),
+        (db) => Effect.sync(() => db.close())
+      ),
       arrivals: yield* Queue.unbounded<Received>(),
       received: [],
       faults: [],

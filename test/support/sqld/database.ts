@@ -88,6 +88,8 @@ export interface Connection {
   /** Whether a text is one that a token which may only read does not allow: also a PRAGMA that changes nothing. */
   readonly writes: (sql: string) => boolean
   readonly run: (sql: string, stmt: Stmt) => StmtResult
+  /** Whether it is as it was when it was opened: nothing was changed by it, which its counters would tell. */
+  readonly isNew: () => boolean
   readonly close: () => void
 }
 
@@ -179,6 +181,7 @@ export const connect = (filename: string, durability: Durability): Connection =>
         throw error instanceof StatementError ? error : sqliteError(error, sql)
       }
     },
+    isNew: () => !db.inTransaction && db.prepare("SELECT total_changes()").pluck().get() === 0,
     close: () => db.close()
   }
 }

@@ -6,6 +6,7 @@
  * answers at one moment have no limit of their own; a transaction that holds its lock for long keeps it; texts that are no UTF-8 are
  * answered.
  */
+import { writeFileSync } from "node:fs"
 import type * as Http from "node:http"
 import { gzipSync } from "node:zlib"
 import Sqlite from "better-sqlite3"
@@ -26,11 +27,13 @@ export type Access = Pipeline.Access | "invalid" | "expired"
 /**
  * - `accept`: what a token allows; without it no token is asked for.
  * - `durability`: as the database is configured, by default `"strong"`, which syncs each commit; a real one's default is `"relaxed"`.
+ * - `initial`: the bytes of the database that it begins with, by default an empty one.
  * - `maxResponseSize`: how many bytes an answer holds, by default 10 MB.
  */
 export interface Options {
   readonly accept?: (token: string) => Access
   readonly durability?: Database.Durability
+  readonly initial?: Buffer
   readonly maxResponseSize?: number
 }
 
@@ -207,6 +210,7 @@ const makeListener = (listener: Http.RequestListener, onStop: Effect.Effect<void
 export const make = (options: Options = {}): Effect.Effect<SqldServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
     const filename = yield* Temp.database
+    if (options.initial !== undefined) writeFileSync(filename, options.initial)
     const log = yield* Log.make(filename)
     const { maxResponseSize = 10_000_000 } = options
     let { durability = "strong" } = options

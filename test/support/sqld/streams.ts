@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import * as Database from "./database.js"
+import * as Connections from "./connections.js"
 import type { Log } from "./log.js"
 import { parseJson } from "./numbers.js"
 import * as Pipeline from "./pipeline.js"
@@ -35,18 +35,19 @@ export const make = (filename: string, log: Log, options: Pipeline.Options): Eff
     const pipeline = Pipeline.make(released, log, options)
     const waiting = new Map<number, Waiting>()
     const gone = new Set<number>()
+    const connections = Connections.make(filename)
     let count = 0
 
     const close = (name: number, { connection }: Pipeline.Stream) =>
       Effect.suspend(() => {
-        connection.close()
+        connections.giveBack(connection)
         waiting.delete(name)
         return released.open
       })
 
     const end = Effect.suspend(() =>
       Effect.forEach(Array.from(waiting), ([name, { stream }]) => close(name, stream), { discard: true })
-    )
+    ).pipe(Effect.zipRight(Effect.sync(connections.close)))
 
     const take = (baton: string): Effect.Effect<{ readonly name: number } & Waiting, ProtocolError | Expired> => {
       const [name = -1, turn] = baton.split(".").map(Number)
@@ -65,7 +66,7 @@ export const make = (filename: string, log: Log, options: Pipeline.Options): Eff
     const open = (): { readonly name: number } & Waiting => ({
       name: ++count,
       turn: 0,
-      stream: { connection: Database.connect(filename, options.durability()), texts: new Map(), closed: false }
+      stream: { connection: connections.take(options.durability()), texts: new Map(), closed: false }
     })
 
     return {

@@ -1,0 +1,24 @@
+/**
+ * A database with the tables of a store and nothing in them, made once: where each test has a new database of its own, it begins with a
+ * copy of this one, as making the tables takes longer than most tests. What makes them is tested by itself.
+ */
+import { writeFileSync } from "node:fs"
+import Sqlite from "better-sqlite3"
+import * as Effect from "effect/Effect"
+import { ddl } from "holdfast/internal/schema/schema"
+import * as Temp from "./temp.js"
+
+let bytes: Buffer | undefined
+
+/** Its bytes, as SQLite keeps it in a file. */
+export const database = (): Buffer => {
+  if (bytes !== undefined) return bytes
+  const db = new Sqlite(":memory:")
+  for (const sql of ddl("")) db.exec(sql)
+  bytes = db.serialize()
+  db.close()
+  return bytes
+}
+
+/** The path of a copy, in a directory of its own. */
+export const file = Effect.tap(Temp.database, (filename) => Effect.sync(() => writeFileSync(filename, database())))

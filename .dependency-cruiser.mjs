@@ -49,11 +49,12 @@ const drivers = {
     "sqliteDriver",
     "sqlClient",
     "sqlStore",
+    "sqlTransfer",
     "sqlDatabase"
   ]
 }
 // The program `holdfast`, which puts stores and commands together.
-const program = { modules: [], rooms: ["cli", "cliCommands"] }
+const program = { modules: [], rooms: ["cli", "cliCommands", "cliTransfer"] }
 const join = (...layers) => ({
   modules: layers.flatMap(({ modules }) => modules),
   rooms: layers.flatMap(({ rooms }) => rooms)

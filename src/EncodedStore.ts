@@ -363,6 +363,97 @@ export interface StoredRow {
 export type Position = ReadonlyArray<string | number>
 
 /**
+ * The tables whose rows are moved from one store to another, without their prefix, and `sequences`, which has the greatest number that each
+ * numbered table has given so far. What a process keeps of itself while it runs, as leases, is not among them, nor what is made of other
+ * rows.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type TransferTable =
+  | Exclude<StoredTable, "holdfast_meta" | "holdfast_listing" | "holdfast_members" | "holdfast_leases">
+  | "sequences"
+
+/**
+ * What a column holds, exactly: nothing, a text, or an integer below 2^53. A greater integer comes as its digits, a real number as one, or
+ * as `"Infinity"` or `"-Infinity"`, and bytes in hexadecimal digits.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type StoredValue =
+  | null
+  | string
+  | number
+  | { readonly integer: string }
+  | { readonly real: number | "Infinity" | "-Infinity" }
+  | { readonly bytes: string }
+
+/**
+ * A row as it is moved, by the names of its columns.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface TransferRow {
+  readonly table: TransferTable
+  readonly columns: { readonly [column: string]: StoredValue }
+}
+
+/**
+ * Some rows of a table, in its order. `next` is behind which of them the following ones are; undefined where there are no more.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface TransferPage {
+  readonly rows: ReadonlyArray<TransferRow>
+  readonly next: ReadonlyArray<StoredValue> | undefined
+}
+
+/**
+ * Reads the rows of a table behind a position: at least one where there is any, no more than `rows`, and no more than `bytes` but for the
+ * last. A table that is not there has no rows.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type ReadRows = (
+  table: TransferTable,
+  after: ReadonlyArray<StoredValue> | undefined,
+  limit: { readonly rows: number; readonly bytes: number }
+) => Effect.Effect<TransferPage, StoreError>
+
+/**
+ * The rows of a store as they are, for `Transfer`: whatever they hold, in an order that stays what it was when they are written in it.
+ *
+ * - `schema`: the version of the tables that this library knows.
+ * - `tables`: the tables and their columns, in the order in which they are moved.
+ * - `read`: sees what is there at each time.
+ * - `snapshot`: reads the rows as they are at one moment, until the scope closes; undefined where a backend cannot.
+ * - `isEmpty`: whether there is no row in any of these tables.
+ * - `mark`: the text that was written last.
+ * - `write`: in one transaction, removes all rows where `clear` is `"all"`, adds rows where there is none of their key, and keeps the mark.
+ *   Written again it does nothing more. With `"numbers"` empty tables begin to number their rows at 1.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface Rows {
+  readonly schema: number
+  readonly tables: ReadonlyArray<{ readonly name: TransferTable; readonly columns: ReadonlyArray<string> }>
+  readonly read: ReadRows
+  readonly snapshot: Effect.Effect<ReadRows, StoreError, Scope.Scope> | undefined
+  readonly isEmpty: Effect.Effect<boolean, StoreError>
+  readonly mark: Effect.Effect<Option.Option<string>, StoreError>
+  readonly write: (page: {
+    readonly clear: "all" | "numbers" | "nothing"
+    readonly rows: ReadonlyArray<TransferRow>
+    readonly mark: string
+  }) => Effect.Effect<void, StoreError>
+}
+
+/**
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on stored texts. What comes out of a database is
  * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows.
  *
@@ -377,6 +468,8 @@ export interface Encoded {
   readonly exclusive?: boolean | undefined
   /** Tells a listener, until the scope closes, soon after somebody else has written; without it nobody is told. */
   readonly otherWrites?: ((listener: () => void) => Effect.Effect<void, never, Scope.Scope>) | undefined
+  /** The rows as they are stored; without it they cannot be exported or imported. */
+  readonly rows?: Rows | undefined
   readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
   readonly loadForEvent: (
     id: string,

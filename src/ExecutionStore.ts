@@ -24,7 +24,7 @@ import type {
   Work
 } from "./Commit.js"
 import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
-import type { ActivityRun, Encoded } from "./EncodedStore.js"
+import type { ActivityRun, Encoded, Rows } from "./EncodedStore.js"
 import type { Event } from "./Event.js"
 import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
@@ -774,6 +774,9 @@ export interface ExecutionStore {
    * poll for writes of other processes.
    */
   readonly exclusive: boolean
+
+  /** The rows as they are stored, for `Transfer`; none where the store has no tables, as in memory. */
+  readonly rows: Option.Option<Rows>
 }
 
 /**

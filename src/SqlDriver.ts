@@ -78,6 +78,8 @@ export interface Transaction {
  *   by which it recognises its writes after a lost answer.
  * - `otherWrites` tells a listener, until the scope closes, soon after somebody else has written to the database: see
  *   `ExecutionStore.listenToOthers`.
+ * - `snapshot` gives a `query` that sees the database as it is at one moment, until the scope closes. Without it an export reads everything
+ *   twice, to know that nobody has written meanwhile.
  * - `exclusive`: whether nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
  *
  * @since 0.1.0
@@ -100,6 +102,7 @@ export interface SqlDriver {
     call: Call,
     statement: Statement
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>, StoreUnavailable | StoreRejected>
+  readonly snapshot?: Effect.Effect<SqlDriver["query"], StoreUnavailable | StoreRejected, Scope.Scope> | undefined
 }
 
 /**

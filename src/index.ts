@@ -142,3 +142,11 @@ export * as TimerSweeper from "./TimerSweeper.js"
  * @since 0.1.0
  */
 export * as TraceContext from "./TraceContext.js"
+/**
+ * @since 0.1.0
+ */
+export * as Transfer from "./Transfer.js"
+/**
+ * @since 0.1.0
+ */
+export * as TransferError from "./TransferError.js"

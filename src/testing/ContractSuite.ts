@@ -42,6 +42,7 @@ import { timers } from "./contract/timers.js"
 import { times } from "./contract/times.js"
 import { together } from "./contract/together.js"
 import { trace } from "./contract/trace.js"
+import { transfer } from "./contract/transfer.js"
 import { verify, verifyAnything } from "./contract/verify.js"
 import * as Subject from "./Subject.js"
 
@@ -85,6 +86,7 @@ export const topics = {
   numbers,
   verify,
   verifyAnything,
+  transfer,
   leases,
   fencing,
   together,

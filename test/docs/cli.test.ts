@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises"
+import { readFile, writeFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { holdfast } from "../support/cli.js"
-import { filled } from "../support/cliStore.js"
+import { filled, scheduled } from "../support/cliStore.js"
 import * as temp from "../support/temp.js"
 
 /** The words of a line as a shell takes them, without variables. */
@@ -26,12 +26,16 @@ describe("the page about the command", () => {
       )
       const filename = yield* temp.database
       yield* filled(filename)
+      yield* scheduled(filename)
+      const directory = yield* temp.directory
       const env = new Map([["HOLDFAST_STORE", `sqlite:${filename}`]])
       const commands = commandsOf(page)
       const failed: Array<unknown> = []
       for (const command of commands) {
-        const [, ...args] = wordsOf(command)
-        const { code, notes } = yield* holdfast(args, { env, answer: true })
+        const [line = "", redirected] = command.replace(/(shop\.jsonl|copy\.db)/g, `${directory}/$1`).split(" > ")
+        const [, ...args] = wordsOf(line)
+        const { code, notes, out } = yield* holdfast(args, { env, answer: true })
+        if (redirected !== undefined) yield* Effect.promise(() => writeFile(redirected, `${out.join("\n")}\n`))
         if (code !== 0) failed.push({ command, code, notes })
       }
       expect(failed).toEqual([])

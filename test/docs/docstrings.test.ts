@@ -91,6 +91,7 @@ const withoutExample = [
   "ProcessorError",
   "QueueWorker",
   "RqliteError",
+  "TransferError",
   "testing/Generators",
   "testing/Subject"
 ]

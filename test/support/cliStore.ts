@@ -1,7 +1,13 @@
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Commit from "holdfast/Commit"
+import * as Cron from "holdfast/Cron"
+import * as Definition from "holdfast/Definition"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 
@@ -49,3 +55,20 @@ export const fill = Effect.gen(function* () {
 
 /** A file with {@link fill}, closed. */
 export const filled = (filename: string) => Effect.provide(fill, SqliteStore.layer({ filename }))
+
+const Report = Definition.make("report", { context: Schema.Struct({ day: Schema.String }) })
+
+const nightly = Cron.make("nightly-report", {
+  schedule: "0 2 * * *",
+  timeZone: "UTC",
+  action: Cron.start(Report, ({ at }) => ({ day: DateTime.formatIsoDate(at) }))
+})
+
+/** A file with recurring work, closed. */
+export const scheduled = (filename: string) =>
+  Cron.toLayer(nightly).pipe(
+    Layer.provide(ExecutionRuntime.layer()),
+    Layer.provide(SqliteStore.layer({ filename })),
+    Layer.build,
+    Effect.scoped
+  )

@@ -1,6 +1,9 @@
 import * as Schema from "effect/Schema"
 import type * as ControlError from "../../ControlError.js"
+import type { CronMissing, InvalidCron } from "../../CronError.js"
+import type { InvalidInput, OtherDefinition, StoredInvalid } from "../../DefinitionError.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
+import type { InvalidExport } from "../../TransferError.js"
 import { printable } from "../util/printable.js"
 
 /**
@@ -37,6 +40,12 @@ export type Failure =
   | ControlError.HasParent
   | ControlError.NoSuchExecution
   | ControlError.WrongStatus
+  | CronMissing
+  | InvalidCron
+  | InvalidInput
+  | OtherDefinition
+  | StoredInvalid
+  | InvalidExport
 
 const codes = { failed: 1, usage: 2, missing: 3, refused: 4, unsound: 5 }
 
@@ -47,15 +56,23 @@ export const exitCode = (failure: Failure): number => {
       return codes[failure.problem]
     case "StoreRejected":
       return failure.reason === "invalid-input" ? codes.usage : codes.failed
+    case "InvalidInput":
+      return codes.usage
+    case "CronMissing":
     case "NoSuchExecution":
       return codes.missing
     case "ChildrenLive":
     case "ControlConflict":
     case "HasParent":
+    case "InvalidCron":
+    case "OtherDefinition":
     case "StoreConflict":
     case "WrongStatus":
       return codes.refused
+    case "InvalidExport":
+      return codes.unsound
     case "StoreCorrupt":
+    case "StoredInvalid":
     case "StoreUnavailable":
       return codes.failed
   }

@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import type { Encoded } from "../../EncodedStore.js"
+import type { Encoded, Rows } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
@@ -113,21 +113,54 @@ const sayThatItWaits = (name: StoreName) =>
 export const defaultPrefix = (name: Option.Option<StoreName>): string =>
   Option.exists(name, ({ _tag }) => _tag === "Rqlite") ? "" : "harel_"
 
-/** Opens a store, for as long as the scope. */
-export const open = (
+/** Opens what a name names, and says so where that takes a while. */
+const opening = <A>(
   name: StoreName,
   givenPrefix: Option.Option<string>,
-  access: Access
-): Effect.Effect<OpenStore, CliError | StoreError, Scope.Scope | Screen> =>
+  access: Access,
+  use: (opened: Opened) => Opening<A>
+) =>
   Effect.gen(function* () {
     const prefix = Option.getOrElse(givenPrefix, () => defaultPrefix(Option.some(name)))
     if (access !== "create") yield* explain.checkThere(name)
     const waiting = yield* Effect.fork(sayThatItWaits(name))
     return yield* Effect.gen(function* () {
       const driver = yield* Effect.mapError(openDriver(name, access), explain.named(name))
-      const { encoded, options } = yield* sqlStore
-        .open(driver, { prefix, createSchema: access === "create" || access === "migrate" })
-        .pipe(explain.schema(driver, name, prefix))
-      return { store: makeStore(encoded, options), encoded, driver, prefix, name: describe(name) }
+      return yield* use({ driver, prefix, explained: explain.schema(driver, name, prefix) })
     }).pipe(Effect.ensuring(Fiber.interrupt(waiting)))
   })
+
+interface Opened {
+  readonly driver: SqlDriver
+  readonly prefix: string
+  readonly explained: ReturnType<typeof explain.schema>
+}
+
+/** Opens a store, for as long as the scope. */
+export const open = (
+  name: StoreName,
+  givenPrefix: Option.Option<string>,
+  access: Access
+): Effect.Effect<OpenStore, CliError | StoreError, Scope.Scope | Screen> =>
+  opening(name, givenPrefix, access, ({ driver, explained, prefix }) =>
+    Effect.gen(function* () {
+      const createSchema = access === "create" || access === "migrate"
+      const { encoded, options } = yield* explained(sqlStore.open(driver, { prefix, createSchema }))
+      return { store: makeStore(encoded, options), encoded, driver, prefix, name: describe(name) }
+    })
+  )
+
+/** The rows of a store that is open. */
+export interface OpenRows {
+  readonly rows: Rows
+  readonly name: string
+}
+
+/** Opens the rows of a store to be read, for as long as the scope. */
+export const openRows = (
+  name: StoreName,
+  givenPrefix: Option.Option<string>
+): Effect.Effect<OpenRows, CliError | StoreError, Scope.Scope | Screen> =>
+  opening(name, givenPrefix, "read", ({ driver, explained, prefix }) =>
+    Effect.map(explained(sqlStore.openRows(driver, prefix)), (rows) => ({ rows, name: describe(name) }))
+  )

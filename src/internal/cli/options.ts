@@ -7,7 +7,7 @@ import { Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
 import { type CliError, type Failure, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
-import { type Access, defaultPrefix, type OpenStore, open } from "./openStore.js"
+import { type Access, defaultPrefix, type OpenRows, type OpenStore, open, openRows } from "./openStore.js"
 import { forms, parse, type StoreName } from "./storeName.js"
 
 /** The options that are given or not, by name. */
@@ -19,6 +19,7 @@ const flags = {
   failed: "failed executions too",
   json: "print JSON, one value a line: stdout then has data alone",
   once: "show it once, and end",
+  replace: "remove all rows that are in the store first",
   roots: "only executions without a parent",
   "with-children": "cancel the children too, rather than terminate them",
   yes: "do not ask"
@@ -87,20 +88,25 @@ export const prefixOf = (options: Common): Effect.Effect<string, CliError> =>
     Option.getOrElse(given, () => defaultPrefix(name))
   )
 
+/** The store that options must name, and the prefix of its tables. */
+const named = (options: Common) =>
+  Effect.gen(function* () {
+    const name = yield* nameOf(options)
+    if (Option.isNone(name)) return yield* usage(`no store is named: give --store, or set HOLDFAST_STORE, to ${forms}`)
+    return { name: name.value, prefix: yield* givenPrefix(options) }
+  })
+
 /** Runs a command on the store that its options name. */
 export const withStore = <A, E, R>(
   options: Common,
   access: Access,
   use: (opened: OpenStore) => Effect.Effect<A, E, R>
 ) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const name = yield* nameOf(options)
-      if (Option.isNone(name))
-        return yield* usage(`no store is named: give --store, or set HOLDFAST_STORE, to ${forms}`)
-      return yield* Effect.flatMap(open(name.value, yield* givenPrefix(options), access), use)
-    })
-  )
+  Effect.scoped(Effect.flatMap(named(options), ({ name, prefix }) => Effect.flatMap(open(name, prefix, access), use)))
+
+/** Runs a command on the rows of the store that its options name, also where it is of an earlier version, or harel's alone. */
+export const withRows = <A, E, R>(options: Common, use: (opened: OpenRows) => Effect.Effect<A, E, R>) =>
+  Effect.scoped(Effect.flatMap(named(options), ({ name, prefix }) => Effect.flatMap(openRows(name, prefix), use)))
 
 /** A whole number within bounds. */
 export const whole = (name: string, text: string, least: number, most: number): Effect.Effect<number, CliError> =>

@@ -9,7 +9,9 @@ import { arrange, type Words } from "../cli/arguments.js"
 import { exitCode, type Failure, usage } from "../cli/failure.js"
 import { Screen } from "../cli/screen.js"
 import { printable } from "../util/printable.js"
-import { activities } from "./activities.js"
+import { exportCommand } from "../cliTransfer/exportCommand.js"
+import { importCommand } from "../cliTransfer/importCommand.js"
+import { cron } from "./cron.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
 import * as executions from "./executions.js"
@@ -17,7 +19,7 @@ import { stats, verify, watch } from "./health.js"
 import { migrate, prune } from "./maintenance.js"
 import { send } from "./send.js"
 import * as steering from "./steering.js"
-import { outbox, spawns, timers } from "./work.js"
+import { activities, outbox, spawns, timers } from "./work.js"
 
 const execution = Command.make("execution").pipe(
   Command.withDescription("The executions."),
@@ -37,11 +39,14 @@ const words: Words = {
   activities: ["list"],
   "dead-letter": ["list", "show", "redrive", "discard"],
   definition: ["list", "show"],
+  cron: ["list", "show", "pause", "resume", "trigger", "remove"],
   stats: [],
   verify: [],
   watch: [],
   prune: [],
-  migrate: []
+  migrate: [],
+  export: [],
+  import: []
 }
 
 const holdfast = Command.make("holdfast").pipe(
@@ -54,11 +59,14 @@ const holdfast = Command.make("holdfast").pipe(
     activities,
     deadLetter,
     definition,
+    cron,
     stats,
     verify,
     watch,
     prune,
-    migrate
+    migrate,
+    exportCommand,
+    importCommand
   ])
 )
 

@@ -2,7 +2,7 @@ import * as Command from "@effect/cli/Command"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { OutboxEntry, SpawnEntry, Timer } from "../../Commit.js"
+import type { ActivityEntry, OutboxEntry, SpawnEntry, Timer } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { StoreCorrupt } from "../../StoreError.js"
 import * as format from "../cli/format.js"
@@ -50,12 +50,12 @@ const timerColumns: ReadonlyArray<table.Column<Row<Timer>>> = [
   ...failureColumns
 ]
 
-export const say = (corrupt: ReadonlyArray<StoreCorrupt>) =>
+const say = (corrupt: ReadonlyArray<StoreCorrupt>) =>
   Effect.forEach(corrupt, (row) => note(row.message), { discard: true })
 
-export const after = value("cursor", "only those behind this seq")
+const after = value("cursor", "only those behind this seq")
 
-export const afterOf = (cursor: Option.Option<string>) =>
+const afterOf = (cursor: Option.Option<string>) =>
   Option.match(cursor, {
     onNone: () => Effect.succeed(undefined),
     onSome: (text) => whole("--cursor", text, 0, Number.MAX_SAFE_INTEGER)
@@ -67,7 +67,7 @@ const numbered = <A extends { readonly seq: number }>(entries: ReadonlyArray<A>,
   return entries.map((entry): Row<A> => ({ ...entry, failure: bySeq.get(entry.seq) ?? null }))
 }
 
-export const sayNext = (next: Option.Option<number>) =>
+const sayNext = (next: Option.Option<number>) =>
   Option.match(next, { onNone: () => Effect.void, onSome: (seq) => note(`there are more: give --cursor ${seq}`) })
 
 const outboxList = Command.make("list", { ...common, limit: value("limit"), cursor: after }, (options) =>
@@ -93,6 +93,37 @@ const spawnsList = Command.make("list", { ...common, limit: value("limit"), curs
     })
   )
 ).pipe(Command.withDescription("Lists the children that are to be created, in order."))
+
+const activityColumns: ReadonlyArray<table.Column<ActivityEntry>> = [
+  { name: "seq", show: ({ seq }) => String(seq) },
+  { name: "execution", show: ({ executionId }) => executionId },
+  { name: "name", show: ({ name }) => name },
+  { name: "key", show: ({ key }) => key },
+  { name: "ready", show: ({ readyAt }) => format.time(readyAt) },
+  { name: "owner", show: ({ owner }) => format.text(owner) },
+  {
+    name: "attempts",
+    show: ({ attempts }) => String(attempts),
+    color: ({ attempts }) => (attempts === 0 ? undefined : "yellow")
+  },
+  {
+    name: "error",
+    show: ({ error }) => error ?? format.nothing,
+    color: ({ error }) => (error === null ? undefined : "red")
+  }
+]
+
+const activitiesList = Command.make("list", { ...common, limit: value("limit"), cursor: after }, (options) =>
+  withStore(options, "read", ({ store }) =>
+    Effect.gen(function* () {
+      const query = { limit: yield* limitOf(options.limit), after: yield* afterOf(options.cursor) }
+      const { corrupt, entries, next } = yield* store.activities.list(query)
+      yield* table.print(options.json, activityColumns, entries)
+      yield* say(corrupt)
+      yield* sayNext(next)
+    })
+  )
+).pipe(Command.withDescription("Lists the activities that run or wait, in the order in which they were asked for."))
 
 /** Later than any time of a timer; harel's timers that never fire are infinite, and none of these. */
 const endOfTime = Number.MAX_SAFE_INTEGER
@@ -139,4 +170,8 @@ export const spawns = Command.make("spawns").pipe(
 export const timers = Command.make("timers").pipe(
   Command.withDescription("The armed timers."),
   Command.withSubcommands([timersList])
+)
+export const activities = Command.make("activities").pipe(
+  Command.withDescription("The activities that have not ended."),
+  Command.withSubcommands([activitiesList])
 )

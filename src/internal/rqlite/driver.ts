@@ -34,6 +34,7 @@ const pages = new Set([
   "pendingOutbox",
   "pendingSpawns",
   "dueTimers",
+  "export",
   "readTrace",
   "idsWithPrefix",
   "counts",

@@ -1,7 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Encoded } from "../../EncodedStore.js"
+import type { Encoded, Rows } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Options, SqlDriver } from "../../SqlDriver.js"
 import type { StoreError } from "../../StoreError.js"
@@ -9,6 +9,7 @@ import { decoder, type Fields, refused } from "../options/decode.js"
 import { sqlFields } from "../options/store.js"
 import { makeSql } from "../sql/statements.js"
 import * as databases from "../sqlDatabase/database.js"
+import * as transfer from "../sqlTransfer/rows.js"
 import { make as makeStore } from "../store/store.js"
 import * as activities from "./activities.js"
 import * as commit from "./commit.js"
@@ -23,9 +24,10 @@ import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
 import * as timers from "./timers.js"
 
-const makeEncoded = (database: databases.Database, traceMax: number): Encoded => ({
+const makeEncoded = (database: databases.Database, prefix: string, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
   otherWrites: database.driver.otherWrites,
+  rows: transfer.make(database, prefix),
   ...executions.make(database),
   ...commit.make(database, traceMax),
   ...ledger.make(database),
@@ -53,7 +55,16 @@ export const open = (driver: SqlDriver, options: Options = {}) =>
     const { createSchema = true, prefix = "harel_", resolveTimeout = Duration.seconds(30), traceMax = 200 } = decoded
     const database = databases.make(driver, makeSql(prefix), resolveTimeout)
     yield* openSchema(database, prefix, createSchema)
-    return { encoded: makeEncoded(database, traceMax), options: decoded }
+    return { encoded: makeEncoded(database, prefix, traceMax), options: decoded }
+  })
+
+/** The rows of a store on a driver, of whatever version it is: they are only read. */
+export const openRows = (driver: SqlDriver, given: string): Effect.Effect<Rows, StoreError> =>
+  Effect.gen(function* () {
+    const { prefix = given } = yield* decode({ prefix: given })
+    const database = databases.make(driver, makeSql(prefix), Duration.zero)
+    yield* transfer.checkStore(database, prefix)
+    return transfer.make(database, prefix)
   })
 
 /** @internal */

@@ -19,6 +19,7 @@ import { mayBeApplied, toStoreError } from "./error.js"
 import { make as makeTurn } from "./eventLoop.js"
 import { logOf, OpenFiles } from "./openFiles.js"
 import * as otherWrites from "./otherWrites.js"
+import * as snapshot from "./snapshot.js"
 
 const call = { operation: "open" }
 
@@ -73,7 +74,8 @@ export const make = ({
     const turn = makeTurn()
     const retryWhileBusy = busyRetry.make(busyTimeout, turn)
     yield* check(filename)
-    const connection = yield* sqliteConnection.open(yield* load(driver), filename)
+    const library = yield* load(driver)
+    const connection = yield* sqliteConnection.open(library, filename)
     const single: LazyDriver = {
       embedded: true,
       exclusive: filename === memory,
@@ -104,6 +106,7 @@ export const make = ({
       ? grouped
       : {
           ...grouped,
+          snapshot: snapshot.ofFile(library, filename, retryWhileBusy),
           otherWrites: otherWrites.make({
             watch: otherWrites.watchFile(logOf(filename)),
             look: () => connection.othersWrote()

@@ -13,6 +13,7 @@ import * as busyRetry from "./busyRetry.js"
 import { checkReadable } from "./checkFile.js"
 import * as connections from "./connection.js"
 import { make as makeTurn } from "./eventLoop.js"
+import * as snapshot from "./snapshot.js"
 
 const call = { operation: "open" }
 
@@ -70,6 +71,7 @@ const openAs = (library: Library, filename: string, access: Access): Opening<Sql
     const patiently = busyRetry.make(Duration.seconds(5), makeTurn())
     const driver: SqlDriver = {
       embedded: true,
+      snapshot: snapshot.ofFile(library, filename, patiently, access),
       transaction: () => Effect.fail(refusal),
       query: (call, statement) => patiently(call, connection.query(statement))
     }

@@ -247,6 +247,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     },
     listen: store.listen,
     listenToOthers: store.listenToOthers,
-    exclusive: store.exclusive
+    exclusive: store.exclusive,
+    rows: store.rows
   }
 }

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore, Options } from "../../ExecutionStore.js"
 import * as validate from "../codec/validate.js"
@@ -40,7 +41,8 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     ...inspection.makeVerify(backend),
     listen: listen(listeners),
     listenToOthers: encoded.otherWrites ?? (() => Effect.void),
-    exclusive: encoded.exclusive ?? false
+    exclusive: encoded.exclusive ?? false,
+    rows: Option.fromNullable(encoded.rows)
   }
 }
 

@@ -10,7 +10,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ExecutionStore, streamCorrupt } from "../../ExecutionStore.js"
 import { refuses, reports } from "../internal/assertions.js"
-import { emit, everything, order } from "../internal/samples.js"
+import { fill } from "../internal/filled.js"
+import { emit } from "../internal/samples.js"
 import type { Row, Subject, Table } from "../Subject.js"
 
 const beyond = 2n ** 53n + 1n
@@ -186,24 +187,6 @@ const verified = (limit?: number) =>
       page = yield* store.verify({ cursor, limit })
     }
   })
-
-/** Something of everything that a store keeps. */
-const fill = Effect.gen(function* () {
-  const store = yield* ExecutionStore
-  for (const id of ["a", "b", "c"]) {
-    const { seqs } = yield* store.commit(order(id, { parentId: id === "a" ? null : "a" }), everything(id))
-    const work = { _tag: "Outbox", seq: seqs[0] ?? 0 } as const
-    yield* store.deadLetters.recordFailure({ work, attempts: 1, error: "no answer", retryAt: 5 })
-    yield* store.enqueue([emit(`${id}-buried`), { ...emit(`${id}-later`), dueAt: 5 }])
-    yield* store.deadLetters.bury(
-      { _tag: "Outbox", seq: (seqs[0] ?? 0) + 1 },
-      { reason: "attempts", attempts: 1, error: "" }
-    )
-    yield* store.publishDefinition({ definitionId: id, version: 1, digest: "", source: "", publishedAt: 1.5 })
-    yield* store.leases.renew({ pool: "pool", holder: id, ttl: 10, claim: [id] })
-  }
-  yield* store.ledger.mark
-})
 
 /**
  * @since 0.1.0

@@ -24,7 +24,7 @@ const optional = [
 
 /** The subpaths that do not load without a peer which an application may not have. */
 const needsOptional = (subpath: string): boolean =>
-  /^(SqlStore|LibsqlSqlClient|LibsqlStore|RqliteStore|RqliteClient)$|^testing\//.test(subpath)
+  /^(Monitor|SqlStore|LibsqlSqlClient|LibsqlStore|RqliteStore|RqliteClient)$|^testing\//.test(subpath)
 
 /** A program that commits an execution and reads it back. */
 const commits = (store: string) => `
@@ -83,6 +83,7 @@ describe("the package", () => {
     await importAll(["holdfast", ...core])
     for (const name of optional) await expect(importAll([name])).rejects.toThrow(/ERR_MODULE_NOT_FOUND/)
     for (const subpath of [
+      "Monitor",
       "SqlStore",
       "LibsqlSqlClient",
       "LibsqlStore",

@@ -1,16 +1,15 @@
-import { createRequire } from "node:module"
 import type * as CliApp from "@effect/cli/CliApp"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import { arrange, type Words } from "../cli/arguments.js"
 import { exitCode, type Failure, usage } from "../cli/failure.js"
 import { Screen } from "../cli/screen.js"
-import { printable } from "../util/printable.js"
 import { exportCommand } from "../cliTransfer/exportCommand.js"
 import { importCommand } from "../cliTransfer/importCommand.js"
+import { printable } from "../util/printable.js"
+import { versionOfPackage } from "../util/version.js"
 import { cron } from "./cron.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
@@ -69,11 +68,6 @@ const holdfast = Command.make("holdfast").pipe(
     importCommand
   ])
 )
-
-const versionOfPackage = (): string => {
-  const found: unknown = createRequire(import.meta.url)("../../../package.json")
-  return Predicate.hasProperty(found, "version") ? String(found.version) : ""
-}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const ansi = /\u001b\[[0-9;]*m/g

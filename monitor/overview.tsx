@@ -1,0 +1,323 @@
+import type { ComponentChildren } from "preact"
+import { Chart, type Line } from "./charts.js"
+import * as format from "./format.js"
+import { Icon, StatusIcon } from "./icons.js"
+import { to } from "./route.js"
+import { live, now, samples, session, trouble, useResource } from "./state.js"
+import type { Overview as Data, Status } from "./types.js"
+import { Empty, Loaded, Section, Time, visible } from "./ui.js"
+
+const order: ReadonlyArray<Status> = ["RUNNING", "PENDING", "SUSPENDED", "CANCELLING", "FAILED", "DONE", "CANCELLED"]
+
+const throughput: ReadonlyArray<Line> = [
+  { name: "finished", color: "--good", of: ({ finished }) => finished },
+  { name: "failed", color: "--bad", dash: [2, 3], of: ({ failed }) => failed }
+]
+const throughputHere: ReadonlyArray<Line> = [
+  { name: "commits here", color: "--accent", dash: [6, 3], of: ({ commits }) => commits },
+  ...throughput
+]
+const backlog: ReadonlyArray<Line> = [{ name: "waiting", color: "--accent", of: ({ waiting }) => waiting }]
+const age: ReadonlyArray<Line> = [{ name: "oldest", color: "--warn", of: ({ oldest }) => oldest }]
+const latency: ReadonlyArray<Line> = [
+  { name: "start, 95%", color: "--accent", of: ({ lag }) => lag },
+  { name: "run, 95%", color: "--warn", dash: [6, 3], of: ({ duration }) => duration }
+]
+
+const Tile = ({
+  href,
+  label,
+  note,
+  tone,
+  value
+}: {
+  readonly href: string
+  readonly label: string
+  readonly value: number
+  readonly note: ComponentChildren
+  readonly tone?: "bad" | "warn" | undefined
+}) => (
+  <a class={`tile ${tone ?? ""}`} href={href}>
+    <span class="label">{label}</span>
+    <span class="value num">{format.compact(value)}</span>
+    <span class="note">{note}</span>
+  </a>
+)
+
+const oldest = (at: number | null) =>
+  at === null
+    ? "nothing waits"
+    : at > now.value
+      ? `next ${format.relative(at, now.value)}`
+      : `oldest ${format.span(now.value - at)}`
+
+const Tiles = ({ data: { counts, stats } }: { readonly data: Data }) => {
+  const sum = (...wanted: ReadonlyArray<Status>) =>
+    counts.reduce((total, { count, status }) => (status !== null && wanted.includes(status) ? total + count : total), 0)
+  const total = counts.reduce((all, { count }) => all + count, 0)
+  const failed = sum("FAILED")
+  const letters = stats.deadLetters.count
+  const { activities, outbox, spawns, timers } = stats
+  return (
+    <div class="tiles">
+      <Tile
+        label="Executions"
+        href={to(["executions"])}
+        value={total}
+        note={`${format.compact(sum("RUNNING", "PENDING"))} under way`}
+      />
+      <Tile
+        label="Failed"
+        href={to(["executions"], { status: "FAILED" })}
+        value={failed}
+        tone={failed > 0 ? "bad" : undefined}
+        note={failed > 0 ? "to redrive or end" : "none"}
+      />
+      <Tile
+        label="Dead letters"
+        href={to(["dead-letters"])}
+        value={letters}
+        tone={letters > 0 ? "bad" : undefined}
+        note={letters > 0 ? "given up" : "none"}
+      />
+      <Tile
+        label="Events"
+        href={to(["work", "outbox"])}
+        value={outbox.count}
+        tone={outbox.failing > 0 ? "warn" : undefined}
+        note={outbox.failing > 0 ? `${format.compact(outbox.failing)} failing` : oldest(outbox.oldest)}
+      />
+      <Tile
+        label="Timers"
+        href={to(["work", "timers"])}
+        value={timers.count}
+        tone={timers.failing > 0 ? "warn" : undefined}
+        note={timers.due > 0 ? `${format.compact(timers.due)} due` : oldest(timers.oldest)}
+      />
+      <Tile
+        label="Activities"
+        href={to(["work", "activities"])}
+        value={activities.count}
+        tone={activities.failing > 0 ? "warn" : undefined}
+        note={
+          activities.failing > 0
+            ? `${format.compact(activities.failing)} failing`
+            : `${format.compact(activities.running)} running`
+        }
+      />
+      <Tile
+        label="Children to create"
+        href={to(["work", "spawns"])}
+        value={spawns.count}
+        tone={spawns.failing > 0 ? "warn" : undefined}
+        note={spawns.failing > 0 ? `${format.compact(spawns.failing)} failing` : spawns.count > 0 ? "waiting" : "none"}
+      />
+    </div>
+  )
+}
+
+/** What is wrong, each as a sentence. */
+const problemsOf = ({ counts, health, stats }: Data): ReadonlyArray<string> => [
+  ...(trouble.value === undefined ? [] : [trouble.value]),
+  ...(health?.problems ?? []),
+  ...(health?.unknownDefinitions ?? []).map(
+    ({ name, since }) =>
+      `work has waited ${format.span(now.value - since)} for the definition ${name}, which this process does not have`
+  ),
+  ...(health?.unknownActivities ?? []).map(
+    ({ name, since }) =>
+      `work has waited ${format.span(now.value - since)} for the activity ${name}, which this process does not have`
+  ),
+  ...(stats.delayed.corrupt > 0
+    ? [`${format.times(stats.delayed.corrupt, "delayed event")} without a time, which are never due`]
+    : []),
+  ...(counts.some(({ status }) => status === null)
+    ? ["some stored executions cannot be read: holdfast verify names them"]
+    : [])
+]
+
+const Problems = ({ data }: { readonly data: Data }) => {
+  const found = problemsOf(data)
+  return found.length === 0 ? null : (
+    <div class="notice bad" role="alert">
+      <Icon name="warning" />
+      <div>
+        <strong>{format.times(found.length, "problem")}</strong>
+        <ul class="plain">
+          {found.map((text) => (
+            <li key={text}>{visible(text)}</li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  )
+}
+
+const Definitions = ({ data: { counts } }: { readonly data: Data }) => {
+  const names = Array.from(new Set(counts.map(({ definitionId }) => definitionId)))
+  const of = (name: string, status: Status) =>
+    counts.find((each) => each.definitionId === name && each.status === status)?.count ?? 0
+  const shown = order.filter((status) => counts.some((each) => each.status === status))
+  if (names.length === 0) {
+    return (
+      <Empty title="No execution yet">
+        Start one in your application, or send it its first event: it is here a moment later.
+      </Empty>
+    )
+  }
+  return (
+    <table class="matrix">
+      <caption class="hidden">Executions by definition and status</caption>
+      <thead>
+        <tr>
+          <th scope="col">Definition</th>
+          {shown.map((status) => (
+            <th key={status} scope="col" class={`num ${status.toLowerCase()}`}>
+              <StatusIcon status={status} />
+              {status}
+            </th>
+          ))}
+          <th scope="col" class="num">
+            All
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {names.map((name) => {
+          const total = counts.reduce((all, each) => (each.definitionId === name ? all + each.count : all), 0)
+          return (
+            <tr key={name}>
+              <th scope="row">
+                <a href={to(["executions"], { definition: name })}>{visible(name)}</a>
+              </th>
+              {shown.map((status) => {
+                const count = of(name, status)
+                return (
+                  <td key={status} class="num" data-label={status}>
+                    {count === 0 ? (
+                      <span class="faint">0</span>
+                    ) : (
+                      <a href={to(["executions"], { definition: name, status })}>{format.whole(count)}</a>
+                    )}
+                  </td>
+                )
+              })}
+              <td class="num" data-label="All">
+                {format.whole(total)}
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}
+
+const Workers = ({ data: { health } }: { readonly data: Data }) => {
+  if (health === null) {
+    return (
+      <Empty title="No workers in this process">
+        This monitor runs beside them. Mount it in the process that runs them to see their health.
+      </Empty>
+    )
+  }
+  return (
+    <table class="matrix">
+      <caption class="hidden">Workers of this process</caption>
+      <thead>
+        <tr>
+          <th scope="col">Worker</th>
+          <th scope="col">State</th>
+          <th scope="col" class="num">
+            In hand
+          </th>
+          <th scope="col" class="num">
+            Held back
+          </th>
+          <th scope="col" class="num">
+            Given up
+          </th>
+          <th scope="col">Last look</th>
+          <th scope="col">Last error</th>
+        </tr>
+      </thead>
+      <tbody>
+        {health.workers.map((worker) => (
+          <tr key={worker.name}>
+            <th scope="row">{worker.name}</th>
+            <td data-label="State">
+              {worker.outage !== null ? (
+                <span class="word bad">waits for the store</span>
+              ) : worker.paused ? (
+                <span class="word warn">paused</span>
+              ) : (
+                <span class="word good">runs</span>
+              )}
+            </td>
+            <td class="num" data-label="In hand">
+              {format.whole(worker.backlog)}
+            </td>
+            <td class="num" data-label="Held back">
+              {format.whole(worker.held)}
+            </td>
+            <td class="num" data-label="Given up">
+              {format.whole(worker.deadLetters)}
+            </td>
+            <td data-label="Last look">
+              <Time at={worker.lastRun} />
+            </td>
+            <td class="wide" data-label="Last error">
+              {worker.error === null ? (
+                <span class="faint">none</span>
+              ) : (
+                <>
+                  <Time at={worker.error.time} /> {visible(worker.error.message)}
+                </>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+export const Overview = () => {
+  const asked = useResource<Data>(live.value === undefined ? "overview" : undefined)
+  const resource = live.value === undefined ? asked : { ...asked, data: live.value, problem: undefined }
+  const here = session.value?.runtime === true
+  const shown = samples.value
+  return (
+    <>
+      <h1 class="hidden">Overview</h1>
+      <Loaded of={resource}>
+        {(data) => (
+          <>
+            <Problems data={data} />
+            <Tiles data={data} />
+            <div class="charts">
+              <Chart
+                title="Executions a second"
+                lines={here ? throughputHere : throughput}
+                samples={shown}
+                show={format.compact}
+              />
+              <Chart title="Work that waits" lines={backlog} samples={shown} show={format.compact} />
+              {here ? (
+                <Chart title="How long events take" lines={latency} samples={shown} show={format.span} />
+              ) : (
+                <Chart title="How long the oldest has waited" lines={age} samples={shown} show={format.span} />
+              )}
+            </div>
+            <Section title="Definitions">
+              <Definitions data={data} />
+            </Section>
+            <Section title="Workers">
+              <Workers data={data} />
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}

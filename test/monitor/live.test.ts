@@ -1,0 +1,130 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
+import * as Execution from "holdfast/Execution"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
+import * as ExecutionStore from "holdfast/ExecutionStore"
+import * as MemoryStore from "holdfast/MemoryStore"
+import * as Monitor from "holdfast/Monitor"
+import { StoreUnavailable } from "holdfast/StoreError"
+import { ask, events } from "../support/monitor.js"
+
+/** A store that counts how often it is asked for what. */
+const counted = Effect.map(MemoryStore.make(), (store) => {
+  const asked = { stats: 0, counts: 0, list: 0 }
+  let down = false
+  const count = <A, E>(name: keyof typeof asked, read: Effect.Effect<A, E>) =>
+    Effect.suspend((): Effect.Effect<A, E | StoreUnavailable> => {
+      asked[name]++
+      return down
+        ? Effect.fail(
+            new StoreUnavailable({ operation: name, reason: "connection", outcome: "not-applied", detail: "gone" })
+          )
+        : read
+    })
+  return {
+    asked,
+    fail: (failing: boolean) => {
+      down = failing
+    },
+    store: {
+      ...store,
+      stats: count("stats", store.stats),
+      counts: count("counts", store.counts),
+      listExecutions: (query) => count("list", store.listExecutions(query))
+    } satisfies ExecutionStore.ExecutionStore
+  }
+})
+
+const look = ({ handler }: Monitor.Monitor) =>
+  Effect.map(
+    Effect.promise(() =>
+      handler(new Request("http://localhost/api/live", { headers: { host: "localhost" } }), { remoteAddress: "::1" })
+    ),
+    events
+  )
+
+const order = (id: string) => Execution.make({ id, definitionId: "order", status: "RUNNING" })
+
+describe("the live stream of a monitor", () => {
+  it.scoped("reads once a tick, however many look, and nothing while nobody does", () =>
+    Effect.gen(function* () {
+      const { asked, store } = yield* counted
+      const monitor = yield* Effect.provideService(Monitor.make(), ExecutionStore.ExecutionStore, store)
+      yield* TestClock.adjust("1 minute")
+      expect(asked).toEqual({ stats: 0, counts: 0, list: 0 })
+      const streams = yield* Effect.replicateEffect(look(monitor), 20)
+      for (const stream of streams) expect(yield* stream.next).toMatchObject({ name: "tick", data: { all: true } })
+      for (let tick = 0; tick < 3; tick++) {
+        yield* TestClock.adjust("1 second")
+        for (const stream of streams) expect((yield* stream.next).name).toBe("tick")
+      }
+      expect(asked.stats).toBeLessThanOrEqual(5)
+      expect(asked.counts).toBeLessThanOrEqual(5)
+      // What all of them ask for after a tick is read once.
+      yield* Effect.all(
+        streams.map(() => ask(monitor, "/api/executions?limit=10")),
+        { concurrency: "unbounded" }
+      )
+      expect(asked.list).toBe(1)
+      for (const stream of streams) yield* stream.close
+      const before = { ...asked }
+      yield* TestClock.adjust("1 minute")
+      expect({ ...asked, stats: before.stats }).toEqual(before)
+      expect(asked.stats - before.stats).toBeLessThanOrEqual(1)
+    })
+  )
+
+  it.scoped("names what commits here changed, and says what else did", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore.ExecutionStore
+      const monitor = yield* Monitor.make()
+      const stream = yield* look(monitor)
+      expect(yield* stream.next).toMatchObject({ data: { counts: [], samples: [] } })
+      yield* TestClock.adjust("1 second")
+      yield* stream.next
+      yield* store.save(order("a"))
+      yield* store.save(order("b"))
+      yield* TestClock.adjust("1 second")
+      let found = yield* stream.next
+      while (!JSON.stringify(found.data).includes('"changed":["a","b"]')) found = yield* stream.next
+      expect(found.data).toMatchObject({
+        changed: ["a", "b"],
+        all: true,
+        counts: [{ definitionId: "order", status: "RUNNING", count: 2 }]
+      })
+      yield* stream.close
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.scoped("says that the store does not answer, and goes on when it does", () =>
+    Effect.gen(function* () {
+      const { fail, store } = yield* counted
+      const monitor = yield* Effect.provideService(Monitor.make(), ExecutionStore.ExecutionStore, store)
+      const stream = yield* look(monitor)
+      yield* stream.next
+      fail(true)
+      yield* TestClock.adjust("2 seconds")
+      let found = yield* stream.next
+      while (found.name !== "problem") found = yield* stream.next
+      expect(found.data).toMatchObject({ title: "The store does not answer" })
+      fail(false)
+      yield* TestClock.adjust("2 seconds")
+      while (found.name !== "tick") found = yield* stream.next
+      yield* stream.close
+    })
+  )
+
+  it.scoped("shows the health of a runtime that is there, and its charts", () =>
+    Effect.gen(function* () {
+      const monitor = yield* Monitor.make()
+      expect((yield* ask(monitor, "/api/session")).json).toMatchObject({ runtime: true })
+      expect((yield* ask(monitor, "/api/overview")).json).toMatchObject({
+        health: {
+          live: true,
+          workers: [{ name: "outbox" }, { name: "spawns" }, { name: "timers" }, { name: "activities" }]
+        }
+      })
+    }).pipe(Effect.provide(ExecutionRuntime.layer()), Effect.provide(MemoryStore.layer))
+  )
+})

@@ -10,6 +10,7 @@ import type * as Option from "effect/Option"
 import type { Pipeable } from "effect/Pipeable"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type * as Activity from "./Activity.js"
 import type {
   AlreadyExists,
@@ -28,6 +29,7 @@ import type { ExecutionStore, ListQuery } from "./ExecutionStore.js"
 import * as internal from "./internal/definition/definition.js"
 import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
+import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { Builder, RunOptions, Step } from "./Step.js"
 import type { StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
@@ -904,3 +906,128 @@ export function make<
 export function make(name: string, options: internal.Options): Any {
   return internal.make(name, options)
 }
+
+/**
+ * Whether a value is a definition.
+ *
+ * @since 0.1.0
+ * @category refinements
+ */
+export const isDefinition: (u: unknown) => u is Any = internal.isDefinition
+
+/**
+ * - `ended`: whether executions that are `DONE` or `CANCELLED` are checked too, which can only be read; by default not.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export interface CheckOptions {
+  readonly ended?: boolean | undefined
+}
+
+/**
+ * Something stored that a definition could not take.
+ *
+ * - `definition`, `executionId`: whose it is; `definitionVersion`: the version in which the execution is stored, null where its row does not
+ *   decode.
+ * - `subject`: what it is, such as `context`, `payload of event "Paid"` or `timer "payment"`.
+ * - `path`: the place in it, empty for the whole; `problem`: what is wrong there.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export interface CheckProblem {
+  readonly definition: string
+  readonly executionId: string
+  readonly definitionVersion: number | null
+  readonly subject: string
+  readonly path: string
+  readonly problem: string
+}
+
+/**
+ * Reads what is stored of these definitions and gives what they could not take, page by page and without changing anything: to be run
+ * before a deployment, by the code that is to be deployed. Give all versions of a definition that are deployed side by side.
+ *
+ * It looks at the executions that have not ended: whether their context decodes after the migrations, and whether the events, delayed events,
+ * timers, activities and children that they have on the way are named and decode; at most 1,000 of each kind of one execution.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Definition, MemoryStore } from "holdfast"
+ *
+ * const OrderV1 = Definition.make("order", { context: Schema.Struct({ total: Schema.String }) })
+ * const Order = Definition.make("order", { context: Schema.Struct({ total: Schema.Number }) })
+ *
+ * const program = Effect.gen(function* () {
+ *   yield* OrderV1.start("order-17", { total: "39.98" })
+ *   const problems = yield* Stream.runCollect(Definition.check([Order]))
+ *   assert.deepStrictEqual(Array.from(problems), [
+ *     {
+ *       definition: "order",
+ *       executionId: "order-17",
+ *       definitionVersion: 1,
+ *       subject: "context",
+ *       path: "total",
+ *       problem: 'Expected number, actual "39.98"'
+ *     }
+ *   ])
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export const check: (
+  definitions: Any | ReadonlyArray<Any>,
+  options?: CheckOptions
+) => Stream.Stream<CheckProblem, StoreError, ExecutionStore> = internal.check
+
+/**
+ * How many executions were migrated, and what stood in the way of others.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export interface MigratedAll {
+  readonly migrated: number
+  readonly problems: ReadonlyArray<CheckProblem>
+}
+
+/**
+ * Migrates the executions that have not ended, page by page, each in a commit of its own, so that a migration can be deleted. Give all
+ * versions of a definition that are deployed side by side: an execution of one of them is left as it is. It may be run again, and beside
+ * workers; processes that do not have the new version leave what was migrated to others.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export const migrateAll: (
+  definitions: Any | ReadonlyArray<Any>
+) => Effect.Effect<MigratedAll, StoreError, ExecutionStore> = internal.migrateAll
+
+/**
+ * Stores what a definition is, under its name and version: its names and the JSON Schemas of what it stores, for people and tools that
+ * have its executions and not its code. What was published before under this version stays, and is given.
+ *
+ * @example
+ * ```ts
+ * import * as assert from "node:assert"
+ * import { Effect, Schema } from "effect"
+ * import { Definition, MemoryStore } from "holdfast"
+ *
+ * const Order = Definition.make("order", { version: 2, context: Schema.Struct({ cents: Schema.Number }) })
+ *
+ * const program = Effect.gen(function* () {
+ *   const { definitionId, version } = yield* Definition.publish(Order)
+ *   assert.deepStrictEqual([definitionId, version], ["order", 2])
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export const publish: (definition: Any) => Effect.Effect<PublishedDefinition, StoreError, ExecutionStore> =
+  internal.publish

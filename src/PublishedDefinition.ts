@@ -1,6 +1,6 @@
 /**
  * Published definitions: the source texts of the state machines that executions run, one row for each version. The store keeps them;
- * nothing here runs them.
+ * nothing here runs them. `Definition.publish` publishes a typed definition.
  *
  * @since 0.1.0
  */

@@ -1,3 +1,6 @@
+import { symlink, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
@@ -5,6 +8,8 @@ import { load } from "../../src/internal/sqliteDriver/load.js"
 import { holdfast, type Ran, type Terminal, values } from "../support/cli.js"
 import { filled } from "../support/cliStore.js"
 import * as temp from "../support/temp.js"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /** Runs command lines on a store that is filled. */
 const onStore = Effect.gen(function* () {
@@ -97,6 +102,41 @@ describe("the commands that read", () => {
       ])
       expect(values(yield* run("definition list --json"))).toMatchObject([{ definitionId: "order", version: 1 }])
       expect(values(yield* run("definition show order --json"))).toMatchObject([{ source: "{}" }])
+    })
+  )
+
+  it.scoped("check the definitions of a module against the store", () =>
+    Effect.gen(function* () {
+      const { run } = yield* onStore
+      const directory = yield* temp.directory
+      const write = (name: string, text: string) => Effect.promise(() => writeFile(`${directory}/${name}`, text))
+      yield* Effect.promise(() => symlink(join(root, "node_modules"), `${directory}/node_modules`))
+      const order = `Definition.make("order", { version: 2, context: Schema.Struct({}), onUnknownEvent: "ignore",
+        migrations: { 1: () => ({ context: {} }) } })`
+      const begin = 'import { Schema } from "effect"\nimport { Definition } from "holdfast"\n'
+      yield* write("good.ts", `${begin}export const Order = ${order}\nexport const other = 1`)
+      const good = yield* run(`definition check ${directory}/good.ts`)
+      expect([good.code, good.out]).toEqual([0, []])
+      expect(good.notes.join()).toContain("order (version 2) can take what is in")
+      const parcel = 'Definition.make("parcel", { context: Schema.Struct({ item: Schema.String }) })'
+      yield* write("bad.ts", `${begin}export const Order = ${order}\nexport const Parcel = ${parcel}`)
+      const bad = yield* run(`definition check ${directory}/bad.ts`)
+      expect(bad.out.map((line) => line.trim().split(/ {2,}/))).toEqual([
+        ["EXECUTION", "DEFINITION", "VERSION", "SUBJECT", "AT", "PROBLEM"],
+        ["parcel-1", "parcel", "1", "context", "item", "is missing"]
+      ])
+      expect([bad.code, bad.notes.join()]).toEqual([
+        5,
+        expect.stringContaining("order (version 2), parcel (version 1) cannot take what is in")
+      ])
+      expect(values(yield* run(`definition check ${directory}/bad.ts --json`))).toMatchObject([
+        { definition: "parcel", executionId: "parcel-1", definitionVersion: 1, path: "item" }
+      ])
+      yield* write("none.ts", "export const other = 1")
+      const none = yield* run(`definition check ${directory}/none.ts`)
+      expect([none.code, none.notes.join()]).toEqual([3, expect.stringContaining("exports no definition")])
+      const missing = yield* run(`definition check ${directory}/missing.ts`)
+      expect([missing.code, missing.notes.join()]).toEqual([3, expect.stringContaining("cannot be loaded")])
     })
   )
 

@@ -47,8 +47,13 @@ describe("docs/changing-definitions.md", () => {
     )
 
   it("has a program whose order is migrated, and ends", async () => {
-    const { program } = await load("const program")
+    const { program } = await load("AwaitingPayment { cents: 3998 }")
     expect(await Effect.runPromise(program)).toEqual({ cents: 3998 })
+  })
+
+  it("has a check that finds what it says", async () => {
+    const { program } = await load("Definition.check(")
+    expect(await Effect.runPromise(program)).toEqual(["context", 'event "Reminded"'])
   })
 
   it("leads an order through two versions", async () => {
@@ -85,6 +90,6 @@ describe("docs/changing-definitions.md", () => {
   })
 
   it("has no block that is not run here", () => {
-    expect(blocks.length).toBe(3)
+    expect(blocks.length).toBe(4)
   })
 })

@@ -1,13 +1,21 @@
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
+import * as Definition from "../../Definition.js"
 import type { Encoded, Position } from "../../EncodedStore.js"
-import { missing } from "../cli/failure.js"
+import { ExecutionStore } from "../../ExecutionStore.js"
+import { missing, unsound } from "../cli/failure.js"
 import * as format from "../cli/format.js"
 import { didYouMean } from "../cli/nearest.js"
 import { common, whole, withStore } from "../cli/options.js"
+import { note } from "../cli/screen.js"
 import * as table from "../cli/table.js"
+import { describe } from "../util/errorText.js"
 
 /** A published version, as a listing shows it: without its source. */
 interface Published {
@@ -88,7 +96,56 @@ const show = Command.make("show", { ...common, id, version }, (options) =>
   )
 ).pipe(Command.withDescription("Shows a published version of a definition, with its source."))
 
+const module_ = Args.text({ name: "module" }).pipe(
+  Args.withDescription("a module that exports the definitions, as Node.js can import it")
+)
+
+/** The definitions that a module exports. */
+const exported = (path: string) =>
+  Effect.gen(function* () {
+    const loaded: unknown = yield* Effect.tryPromise({
+      try: (): Promise<unknown> => import(pathToFileURL(resolve(path)).href),
+      catch: (cause) => missing(`the module ${path} cannot be loaded: ${describe(cause)}`)
+    })
+    const exports = Predicate.isRecord(loaded) ? Object.values(loaded) : []
+    const found = Array.from(new Set(exports.filter(Definition.isDefinition)))
+    if (found.length > 0) return found
+    return yield* missing(`the module ${path} exports no definition, as Definition.make gives it`)
+  })
+
+const problemColumns: ReadonlyArray<table.Column<Definition.CheckProblem>> = [
+  { name: "execution", show: ({ executionId }) => executionId },
+  { name: "definition", show: ({ definition }) => definition },
+  { name: "version", show: ({ definitionVersion }) => format.text(definitionVersion?.toString() ?? null) },
+  { name: "subject", show: ({ subject }) => subject },
+  { name: "at", show: ({ path }) => path },
+  { name: "problem", show: ({ problem }) => problem, color: () => "red" }
+]
+
+const check = Command.make("check", { ...common, module: module_ }, (options) =>
+  Effect.flatMap(exported(options.module), (definitions) =>
+    withStore(options, "read", ({ name, store }) =>
+      Effect.gen(function* () {
+        let problems = 0
+        yield* Definition.check(definitions).pipe(
+          Stream.runForEachChunk((chunk) => {
+            const header = problems === 0
+            problems += chunk.length
+            return chunk.length === 0
+              ? Effect.void
+              : table.print(options.json, problemColumns, Array.from(chunk), header)
+          }),
+          Effect.provideService(ExecutionStore, store)
+        )
+        const checked = definitions.map((each) => `${each.name} (version ${each.version})`).join(", ")
+        if (problems === 0) return yield* note(`${checked} can take what is in ${name}`)
+        return yield* unsound(`${checked} cannot take what is in ${name}: ${format.many(problems, "problem")}`)
+      })
+    )
+  )
+).pipe(Command.withDescription("Names what of the store the definitions of a module could not take."))
+
 export const definition = Command.make("definition").pipe(
-  Command.withDescription("The definitions that were published into the store."),
-  Command.withSubcommands([list, show])
+  Command.withDescription("The definitions that were published into the store, and a check of new ones."),
+  Command.withSubcommands([list, show, check])
 )

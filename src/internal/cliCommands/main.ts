@@ -37,7 +37,7 @@ const words: Words = {
   timers: ["list"],
   activities: ["list"],
   "dead-letter": ["list", "show", "redrive", "discard"],
-  definition: ["list", "show"],
+  definition: ["list", "show", "check"],
   cron: ["list", "show", "pause", "resume", "trigger", "remove"],
   stats: [],
   verify: [],

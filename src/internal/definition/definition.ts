@@ -2,13 +2,18 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { Class as PipeableClass } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
 import type { Any as AnyActivity } from "../../Activity.js"
-import type { Any, ImplementationOptions, Schemas } from "../../Definition.js"
+import type { Any, CheckOptions, ImplementationOptions, Schemas } from "../../Definition.js"
 import { ExecutionRuntime } from "../../ExecutionRuntime.js"
 import { contractOf as contractOfActivity } from "../activity/contract.js"
+import * as checks from "./check.js"
 import * as client from "./client.js"
 import * as contracts from "./contract.js"
+import * as migrating from "./migrateAll.js"
 import * as migrations from "./migrations.js"
+import * as publishing from "./publish.js"
 import * as steps from "./steps.js"
 import * as transition from "./transition.js"
 
@@ -33,8 +38,13 @@ class Base extends PipeableClass() implements Any {
   }
 }
 
+export const isDefinition = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/** Also one that another copy of this module made, as of a command line beside the application. */
+const isBase = (definition: Any): definition is Base => isDefinition(definition) && "contract" in definition
+
 const contractOf = (definition: Any): contracts.Contract => {
-  if (definition instanceof Base) return definition.contract
+  if (isBase(definition)) return definition.contract
   throw new Error(`${String(definition.name)} was not made by Definition.make`)
 }
 
@@ -62,6 +72,17 @@ const implementation = (contract: contracts.Contract) => {
 }
 
 export const migration = migrations.onDecoded
+
+const contractsOf = (definitions: Any | ReadonlyArray<Any>): ReadonlyArray<contracts.Contract> =>
+  (isDefinition(definitions) ? [definitions] : definitions).map(contractOf)
+
+export const check = (definitions: Any | ReadonlyArray<Any>, options?: CheckOptions) =>
+  Stream.suspend(() => checks.check(contractsOf(definitions), options))
+
+export const migrateAll = (definitions: Any | ReadonlyArray<Any>) =>
+  Effect.suspend(() => migrating.migrateAll(contractsOf(definitions)))
+
+export const publish = (definition: Any) => Effect.suspend(() => publishing.publish(contractOf(definition)))
 
 export const make = (name: string, { activities = {}, children = {}, ...options }: Options): Any => {
   const contract = contracts.make(name, options, {

@@ -55,7 +55,8 @@ const timeout = (contract: Contract, step: Builder): Either.Either<Arrived, Even
   return Either.right({ step, incoming: { _tag: "Timeout", timer: { path, fireAt } } })
 }
 
-const endedChild = (
+/** A child that has ended, decoded by its own definition. */
+export const endedChild = (
   child: Contract,
   step: Builder,
   state: Step.Child

@@ -13,14 +13,14 @@ export interface Served<E> {
 /**
  * Which of the transitions takes an execution: that of its own version, else the newest that migrates it, so that it is migrated once.
  */
-const forVersion = <E>(served: ReadonlyArray<Served<E>>, version: number): Served<E> | undefined =>
+export const forVersion = <S extends Pick<Served<never>, "version" | "from">>(
+  served: ReadonlyArray<S>,
+  version: number
+): S | undefined =>
   served.find((one) => one.version === version) ??
   served
     .filter(({ from, version: to = 0 }) => to > version && from <= version)
-    .reduce<Served<E> | undefined>(
-      (newest, one) => ((one.version ?? 0) > (newest?.version ?? 0) ? one : newest),
-      undefined
-    )
+    .reduce<S | undefined>((newest, one) => ((one.version ?? 0) > (newest?.version ?? 0) ? one : newest), undefined)
 
 const together = <E>(served: ReadonlyArray<Served<E>>): Transition<TransitionFailure<E>> => {
   const [only] = served

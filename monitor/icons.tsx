@@ -25,8 +25,7 @@ const lines = {
   warning: "M8 2.2L14.5 13.5h-13zM8 6.5v3.2M8 11.6v.2",
   clock: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zM8 4.7V8l2.3 1.6",
   right: "M3 8h9M8.5 4.5L12 8l-3.5 3.5",
-  close: "M4 4l8 8M12 4l-8 8",
-  help: "M6 6a2 2 0 1 1 2.6 1.9c-.4.2-.6.5-.6 1V9.5M8 11.6v.2"
+  close: "M4 4l8 8M12 4l-8 8"
 } as const
 
 export const Icon = ({ name }: { readonly name: keyof typeof lines }) => (

@@ -68,7 +68,7 @@ const Bar = () => (
         title="Keyboard (?)"
         onClick={() => (helpShown.value = true)}
       >
-        <Icon name="help" />
+        <span aria-hidden="true">?</span>
       </button>
       <button
         type="button"

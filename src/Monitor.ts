@@ -9,8 +9,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type * as HttpApp from "@effect/platform/HttpApp"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Definition from "./Definition.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
@@ -81,6 +83,14 @@ export interface Monitor {
 }
 
 /**
+ * The service of a monitor.
+ *
+ * @since 0.1.0
+ * @category tags
+ */
+export const Monitor: Context.Tag<Monitor, Monitor> = Context.GenericTag<Monitor>("holdfast/Monitor")
+
+/**
  * The API of a monitor, for `HttpApiClient` and for documents; a monitor serves its OpenAPI document at `api/openapi.json`.
  *
  * @since 0.1.0
@@ -137,3 +147,13 @@ export const make = <R = never>(
     })
     return { handler, httpApp, listener: listener.make(handler) }
   })
+
+/**
+ * {@link make} as a layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = <R = never>(
+  options: Options<R> = {}
+): Layer.Layer<Monitor, StoreRejected, ExecutionStore | Exclude<R, Scope.Scope>> => Layer.scoped(Monitor, make(options))

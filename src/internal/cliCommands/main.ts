@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import { arrange, type Words } from "../cli/arguments.js"
 import { exitCode, type Failure, usage } from "../cli/failure.js"
 import { Screen } from "../cli/screen.js"
+import { serve } from "../cliServe/serve.js"
 import { exportCommand } from "../cliTransfer/exportCommand.js"
 import { importCommand } from "../cliTransfer/importCommand.js"
 import { printable } from "../util/printable.js"
@@ -42,6 +43,7 @@ const words: Words = {
   stats: [],
   verify: [],
   watch: [],
+  serve: [],
   prune: [],
   migrate: [],
   export: [],
@@ -62,6 +64,7 @@ const holdfast = Command.make("holdfast").pipe(
     stats,
     verify,
     watch,
+    serve,
     prune,
     migrate,
     exportCommand,

@@ -27,7 +27,7 @@ describe("holdfast on other stores", () => {
   )
 
   it.scopedLive("works on a libSQL server", () =>
-    Effect.flatMap(SqldServer.make(), ({ url }) => round(`libsql:${url}`))
+    Effect.flatMap(SqldServer.make({ durability: "relaxed" }), ({ url }) => round(`libsql:${url}`))
   )
 
   it.scopedLive("works on rqlite", () =>

@@ -40,6 +40,9 @@ const beginning = Number.NEGATIVE_INFINITY
 /** How often it is looked at most for what other processes wrote, in milliseconds. */
 const heeds = 100
 
+/** For how long after a claim that failed it may still turn out to have been made, in milliseconds. */
+const claimsArriveFor = 60_000
+
 /** What runs, since when in milliseconds since the epoch. */
 interface Running {
   readonly activity: ClaimedActivity
@@ -72,6 +75,8 @@ interface Worker {
   mode: "open" | "paused" | "stopped"
   /** Whether an activity that runs here may have been taken back. */
   recheck: boolean
+  /** Until when something may be claimed here that does not run, in milliseconds since the epoch. */
+  unsureUntil: number
   lastRun: Health["lastRun"]
   lastBegun: number
   deadLetters: number
@@ -111,6 +116,7 @@ const start = (settings: Settings): Effect.Effect<Worker, never, ExecutionStore 
       drained: FiberSet.awaitEmpty(fibers),
       mode: "open",
       recheck: false,
+      unsureUntil: beginning,
       lastRun: Option.none(),
       lastBegun: 0,
       deadLetters: 0
@@ -225,12 +231,27 @@ const recheck = (worker: Worker): Effect.Effect<void, StoreError> =>
     interruptWhere(worker, (activity) => before.has(idOf(activity)) && !owned.has(idOf(activity)))
   }).pipe(Effect.withTracerEnabled(false))
 
+/**
+ * Gives back what is claimed here and does not run: the claim was made, but its answer was lost, or what it took could not be read. Others
+ * leave it to this process for as long as that lives. Only the fiber that claims may look, for then no claim is on its way.
+ */
+const giveBack = (worker: Worker): Effect.Effect<void, StoreError> =>
+  Effect.gen(function* () {
+    const { membership, running, store } = worker
+    const now = yield* Clock.currentTimeMillis
+    const owned = yield* store.activities.owned(membership.owner)
+    const idle = owned.filter((run) => !running.has(idOf(run)))
+    yield* Effect.forEach(idle, (run) => store.activities.release(run, now / 1000), { discard: true })
+    if (now >= worker.unsureUntil) worker.unsureUntil = beginning
+  })
+
 /** Looks for what may run, and runs it; gives when to look again, in milliseconds since the epoch. */
 const pass = (worker: Worker): Effect.Effect<number, StoreError> =>
   Effect.gen(function* () {
     const { membership, runs, served, store, yielding } = worker
     yield* yielding
     if (worker.recheck) yield* recheck(worker)
+    if (worker.unsureUntil > beginning) yield* giveBack(worker)
     const { foreign, names } = yield* store.activities.waiting(membership.owner)
     membership.foreign = foreign
     const now = yield* Clock.currentTimeMillis
@@ -254,11 +275,16 @@ const claim = (worker: Worker, one: Served, now: number): Effect.Effect<number, 
     const query = served_.claimOf(one, membership.owner)
     // From the claim to the fibers nothing comes between, or what is claimed would be run by nobody.
     const claimed = yield* Effect.uninterruptible(
-      Effect.tap(store.activities.claim(query), ({ entries }) =>
-        Effect.sync(() => {
-          for (const activity of entries) begin(worker, one, activity, now)
-        })
-      )
+      Effect.tapBoth(store.activities.claim(query), {
+        onSuccess: ({ entries }) =>
+          Effect.sync(() => {
+            for (const activity of entries) begin(worker, one, activity, now)
+          }),
+        onFailure: () =>
+          Effect.map(Clock.currentTimeMillis, (failedAt) => {
+            worker.unsureUntil = failedAt + claimsArriveFor
+          })
+      })
     )
     yield* Effect.forEach(claimed.corrupt, (corrupt) => bury(worker, corrupt), { discard: true })
     if (Option.isSome(claimed.last)) one.last = claimed.last

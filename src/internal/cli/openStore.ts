@@ -65,10 +65,10 @@ const openSqlite = (filename: string, access: Access): Opening<SqlDriver> =>
     ? readOnly.make(filename)
     : sqlite.decode({ filename }).pipe(Effect.flatMap((options) => sqlite.make(options)))
 
-const openLibsql = (url: string): Opening<SqlDriver> =>
+const openLibsql = (url: string, durability: "full" | "normal"): Opening<SqlDriver> =>
   Effect.gen(function* () {
     const libsql = yield* load("libSQL", "@libsql/client", () => import("../libsql/open.js"))
-    const { driver } = yield* libsql.open({ url, authToken: yield* secret("LIBSQL_AUTH_TOKEN") })
+    const { driver } = yield* libsql.open({ url, authToken: yield* secret("LIBSQL_AUTH_TOKEN"), durability })
     return driver
   })
 
@@ -94,9 +94,10 @@ const openDriver = (name: StoreName, access: Access): Opening<SqlDriver> => {
       return openSqlite(name.filename, access)
     case "LibsqlFile":
       // Both write the same format, and libSQL's client has no way to open a file without changing it.
-      return access === "read" ? openSqlite(name.filename, access) : openLibsql(fileUrl(name.filename))
+      return access === "read" ? openSqlite(name.filename, access) : openLibsql(fileUrl(name.filename), "full")
     case "LibsqlServer":
-      return openLibsql(Redacted.value(name.url))
+      // How durable a server is to be is for those to say who run work on it. They are warned.
+      return openLibsql(Redacted.value(name.url), "normal")
     case "Rqlite":
       return openRqlite(name.urls)
   }

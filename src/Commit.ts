@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Event } from "./Event.js"
-import { type Execution, Status } from "./Execution.js"
+import { Attributes, type Execution, Status } from "./Execution.js"
 import { parsePython } from "./internal/codec/json.js"
 import { schemaFromCodec } from "./internal/codec/reader.js"
 import * as codec from "./internal/codec/traceStep.js"
@@ -431,6 +431,7 @@ export const originOfCommand = ({ activePath, status }: Execution, command: stri
  * - `timers`: timers to arm and to cancel.
  * - `spawns`: children to create.
  * - `activities`: activities to run, and to take back.
+ * - `attributes`: what the execution is found by from now on, in place of what it was found by before; without it that stays.
  * - `trace`: what the step did, for people.
  * - `ack`: the work that the commit finishes.
  * - `origin`: what caused it; it is not stored.
@@ -472,6 +473,7 @@ export const Commit = Schema.Struct({
   timers: Schema.optional(Schema.Array(TimerOp)),
   spawns: Schema.optional(Schema.Array(Spawn)),
   activities: Schema.optional(Schema.Array(ActivityOp)),
+  attributes: Schema.optional(Attributes),
   trace: Schema.optional(TraceStep),
   ack: Schema.optional(WorkItem),
   origin: Schema.optional(Origin)

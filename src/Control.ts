@@ -6,10 +6,13 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import type { ChildrenLive, ControlConflict, HasParent, NoSuchExecution, WrongStatus } from "./ControlError.js"
 import type { Event } from "./Event.js"
-import type { ExecutionStore } from "./ExecutionStore.js"
+import type { ExecutionSummary } from "./Execution.js"
+import type { ExecutionFilter, ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/control/control.js"
 import type { JsonObject } from "./Json.js"
 import type { StoreConflict, StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
@@ -72,6 +75,103 @@ export interface RedriveOptions extends ReasonOptions {
  */
 export interface PurgeOptions {
   readonly failed?: boolean | undefined
+}
+
+/**
+ * Which page of those that a filter selects comes first, and how large pages are.
+ *
+ * - `limit`: how many executions a page has at most, 1 to 1,000, by default 100.
+ * - `cursor`: where to go on: the `nextCursor` of the last page that was done.
+ * - `dryRun`: whether to change nothing and only give what is selected, by default false.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface BulkOptions {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+  readonly dryRun?: boolean | undefined
+}
+
+/**
+ * An execution that could not be changed, and why.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface BulkFailure {
+  readonly executionId: string
+  readonly error: ChildrenLive | ControlConflict | StoreCorrupt
+}
+
+/**
+ * What became of one page of those that a filter selects.
+ *
+ * - `selected`: the executions of this page that the command is for, as they were before it.
+ * - `changed`: those that it changed, each with the ids of all that were changed with it.
+ * - `unchanged`: the ids of those that needed no change any more: they had moved on, or were changed with others.
+ * - `failed`: those that could not be changed.
+ * - `corrupt`: rows that do not decode, which were passed over.
+ * - `nextCursor`: the `cursor` by which to go on behind this page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface BulkPage {
+  readonly selected: ReadonlyArray<ExecutionSummary>
+  readonly changed: ReadonlyArray<{ readonly executionId: string; readonly changed: ReadonlyArray<string> }>
+  readonly unchanged: ReadonlyArray<string>
+  readonly failed: ReadonlyArray<BulkFailure>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<string>
+}
+
+/**
+ * A command on all executions that a filter selects, in the order of their ids, page after page.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Bulk<Options> = (
+  filter: ExecutionFilter,
+  options?: Options & BulkOptions
+) => Stream.Stream<BulkPage, StoreError>
+
+/**
+ * The commands on all that a filter selects: by definition, status, attributes and what else `ExecutionStore.ExecutionFilter` has.
+ *
+ * Of what the filter selects, a command is for those in a status in which it changes something; a filter that names another status is refused. Where an
+ * execution and its parent are both selected the child is left to its parent, which the command changes with all below it; `redrive` is for
+ * each by itself, and `purge` for roots.
+ *
+ * A page is read, and changed, when the stream is asked for it. What ends the stream, as a store that is down, leaves the pages before as they are done:
+ * go on behind the last one by its `nextCursor`, or begin anew, which finds less to do. One execution that cannot be changed does not end it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Many {
+  readonly suspend: Bulk<ReasonOptions>
+  readonly resume: Bulk<ReasonOptions>
+  readonly cancel: Bulk<CancelOptions>
+  readonly terminate: Bulk<ReasonOptions>
+  readonly redrive: Bulk<RedriveOptions>
+  readonly purge: Bulk<PurgeOptions>
+}
+
+/**
+ * How many executions a command on many has selected, changed with all below them, found to need no change, and could not change; and how many rows did
+ * not decode.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Totals {
+  readonly selected: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly failed: number
+  readonly corrupt: number
 }
 
 /**
@@ -146,7 +246,44 @@ export interface Control {
     executionId: string,
     options?: PurgeOptions
   ) => Effect.Effect<Report, NoSuchExecution | WrongStatus | ChildrenLive | HasParent | ControlConflict | StoreError>
+
+  /** The same on all executions that a filter selects. */
+  readonly many: Many
 }
+
+/**
+ * Runs a command on many to its end, and counts.
+ *
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Control, Definition, MemoryStore } from "holdfast"
+ *
+ * const Order = Definition.make("order", {
+ *   context: Schema.Struct({ customer: Schema.String }),
+ *   attributes: { customer: (order) => order.customer }
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   yield* Order.start("order-17", { customer: "c-1" })
+ *   const control = yield* Control.make()
+ *   const orders = yield* Order.filter({ where: { customer: "c-1" } })
+ *   const { changed } = yield* Control.total(control.many.cancel(orders, { reason: { text: "the account was closed" } }))
+ *   return changed // 1
+ * }).pipe(Effect.provide(MemoryStore.layer))
+ * ```
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const total = <E, R>(pages: Stream.Stream<BulkPage, E, R>): Effect.Effect<Totals, E, R> =>
+  Stream.runFold(pages, { selected: 0, changed: 0, unchanged: 0, failed: 0, corrupt: 0 }, (sum, page) => ({
+    selected: sum.selected + page.selected.length,
+    changed: sum.changed + page.changed.length,
+    unchanged: sum.unchanged + page.unchanged.length,
+    failed: sum.failed + page.failed.length,
+    corrupt: sum.corrupt + page.corrupt.length
+  }))
 
 /**
  * The service of the control plane.

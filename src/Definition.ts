@@ -23,15 +23,15 @@ import type {
   OtherDefinition,
   StoredInvalid
 } from "./DefinitionError.js"
-import type { Execution, Status } from "./Execution.js"
+import type { AttributeValue, Execution, Status } from "./Execution.js"
 import type { ExecutionRuntime } from "./ExecutionRuntime.js"
-import type { ExecutionStore, ListQuery } from "./ExecutionStore.js"
+import type { ExecutionFilter, ExecutionStore, ListQuery } from "./ExecutionStore.js"
 import * as internal from "./internal/definition/definition.js"
 import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { Builder, RunOptions, Step } from "./Step.js"
-import type { StoreCorrupt, StoreError } from "./StoreError.js"
+import type { StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
 import type * as Time from "./Time.js"
 
 /**
@@ -56,6 +56,7 @@ export type TypeId = typeof TypeId
  * - `context`: the data of an execution; `input`: what it is started with.
  * - `events`: the payload of each event; `timers`: the names of its timers.
  * - `children`: the definition of the children under each key; `activities`: the activity under each name.
+ * - `attributes`: the values that it is found by.
  * - `result`: what it ends with; `error`: what it fails with.
  *
  * @since 0.1.0
@@ -68,6 +69,7 @@ export interface Spec {
   readonly timers: string
   readonly children: { readonly [key: string]: Any }
   readonly activities: { readonly [name: string]: Activity.Any }
+  readonly attributes: { readonly [name: string]: AttributeValue }
   readonly result: unknown
   readonly error: unknown
 }
@@ -398,12 +400,68 @@ export interface SendOptions {
 }
 
 /**
- * What to list: see `ExecutionStore.ListQuery`. The default limit is 100.
+ * The attributes that executions of a definition are sought by. An execution must have all of them. One that is undefined is refused, so that it does
+ * not select all: leave it out.
  *
  * @since 0.1.0
  * @category models
  */
-export interface InstanceQuery extends Omit<ListQuery, "definitionId"> {}
+export type Where<S extends Spec> = [keyof S["attributes"]] extends [never]
+  ? { readonly [name: string]: never }
+  : { readonly [K in keyof S["attributes"]]?: S["attributes"][K] }
+
+/**
+ * Which executions of a definition.
+ *
+ * - `where`: those with these attributes, sought by the first one: name that one first which the fewest have.
+ * - the others: see `ExecutionStore.ExecutionFilter`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InstanceFilter<in out S extends Spec> extends Omit<ExecutionFilter, "definitionId" | "attributes"> {
+  readonly where?: Where<S> | undefined
+}
+
+/**
+ * What to list: see {@link InstanceFilter} and `ExecutionStore.ListQuery`. The default limit is 100.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InstanceQuery<in out S extends Spec> extends InstanceFilter<S>, Pick<ListQuery, "limit" | "cursor"> {}
+
+/**
+ * Which page of the executions of a definition to index anew: the one behind `cursor`, at most `limit` executions (1 to 1,000, by default 100).
+ *
+ * - `dryRun`: whether to write nothing, by default false.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ReindexOptions extends Pick<ListQuery, "limit" | "cursor"> {
+  readonly dryRun?: boolean | undefined
+}
+
+/**
+ * What one page of indexing came to.
+ *
+ * - `read`: how many executions were read.
+ * - `changed`: the ids of those whose attributes were not those of their context.
+ * - `invalid`: executions that do not decode by the schemas of the definition, or of which an attribute cannot be made. They were left as they are.
+ * - `corrupt`: rows that are no executions.
+ * - `nextCursor`: the `cursor` of the next page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Reindexed {
+  readonly read: number
+  readonly changed: ReadonlyArray<string>
+  readonly invalid: ReadonlyArray<StoredInvalid>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<string>
+}
 
 /**
  * The ids that `startMany` started, and those under which an execution existed already and was left as it is.
@@ -475,7 +533,22 @@ export interface Client<in out S extends Spec> {
   readonly get: (id: string) => Effect.Effect<Instance<S>, GetError, ExecutionStore>
 
   /** One page of the executions of this definition, in the order of their ids. */
-  readonly list: (query?: InstanceQuery) => Effect.Effect<InstancePage<S>, StoreError, ExecutionStore>
+  readonly list: (query?: InstanceQuery<S>) => Effect.Effect<InstancePage<S>, StoreError, ExecutionStore>
+
+  /**
+   * The same filter in the terms of the store, for what is not the definition's own: `Control.many`, `ExecutionStore.streamExecutions`. Fails where it
+   * names what the definition does not have, as `list` does.
+   */
+  readonly filter: (filter?: InstanceFilter<S>) => Effect.Effect<ExecutionFilter, StoreRejected>
+
+  /** How many executions of this definition a filter selects. It looks at each of them. */
+  readonly count: (filter?: InstanceFilter<S>) => Effect.Effect<number, StoreError, ExecutionStore>
+
+  /**
+   * Gives one page of the executions of this definition the attributes that their contexts have, where these are others: those that were written before
+   * the definition named them, or by another program. Each is written only where the execution is still at the version that was read. Versions stay.
+   */
+  readonly reindex: (options?: ReindexOptions) => Effect.Effect<Reindexed, StoreError, ExecutionStore>
 
   /**
    * Waits until the execution ends, in whichever process, and gives its result. Fails with the definition's own error, `ExecutionFailed` or
@@ -653,7 +726,7 @@ export type ReservedName =
   | "activities"
 
 /**
- * The events, children or activities of a definition that has none.
+ * The events, children, activities or attributes of a definition that has none.
  *
  * @since 0.1.0
  * @category models
@@ -784,6 +857,8 @@ export const migration: {
  *   first context.
  * - `events`: the payload of each event. `timers`: the names of the timers. `children`: the definition of the children under each key.
  * - `activities`: the activities that its steps ask for, each under a name: see `Activity`.
+ * - `attributes`: the values of the context by which executions are to be found, each under a name, with the function that gives it: a text, a number,
+ *   a boolean, or undefined where there is none. They are written by the same commit as the context. See `Execution.Attributes` for their bounds.
  * - `result`: what an execution ends with, by default nothing. `error`: the definition's own error, by default none.
  * - `onUnknownEvent`: what becomes of an event that the definition does not name: `"dead-letter"` (the default), or `"ignore"`, which
  *   consumes it without any effect.
@@ -802,6 +877,7 @@ export interface Options<
   Timers extends string,
   Children extends { readonly [key: string]: Any },
   Activities extends { readonly [name: string]: Activity.Any },
+  Attributes extends { readonly [name: string]: AttributeValue },
   Result,
   ResultEncoded,
   Error,
@@ -817,6 +893,9 @@ export interface Options<
   readonly timers?: ReadonlyArray<Timers> | undefined
   readonly children?: Children | undefined
   readonly activities?: Activities | undefined
+  readonly attributes?:
+    | { readonly [K in keyof Attributes]: (context: Context) => Attributes[K] | undefined }
+    | undefined
   readonly result?: Schema.Schema<Result, ResultEncoded> | undefined
   readonly error?: Schema.Schema<Error, ErrorEncoded> | undefined
   readonly onUnknownEvent?: "dead-letter" | "ignore" | undefined
@@ -833,9 +912,10 @@ export interface Options<
  *
  * // The types. Any process may import them.
  * const Order = Definition.make("order", {
- *   context: Schema.Struct({ total: Schema.Number }),
+ *   context: Schema.Struct({ customer: Schema.String, total: Schema.Number }),
  *   events: { Paid: Schema.Struct({ amount: Schema.Number }) },
  *   timers: ["payment"],
+ *   attributes: { customer: (order) => order.customer },
  *   result: Schema.Struct({ paid: Schema.Number })
  * })
  *
@@ -849,7 +929,8 @@ export interface Options<
  * const Live = OrderLive.pipe(Layer.provideMerge(ExecutionRuntime.layer()), Layer.provideMerge(MemoryStore.layer))
  *
  * const program = Effect.gen(function* () {
- *   yield* Order.start("order-17", { total: 39.98 })
+ *   yield* Order.start("order-17", { customer: "c-1", total: 39.98 })
+ *   yield* Order.list({ where: { customer: "c-1" } })
  *   yield* Order.send("order-17", "Paid", { amount: 39.98 })
  *   return yield* Order.await("order-17") // { paid: 39.98 }
  * }).pipe(Effect.provide(Live))
@@ -868,6 +949,7 @@ export function make<
   const Timers extends string = never,
   const Children extends { readonly [key: string]: Any } = NoNames,
   const Activities extends { readonly [name: string]: Activity.Any } = NoNames,
+  Attributes extends { readonly [name: string]: AttributeValue } = NoNames,
   Result = void,
   ResultEncoded = void,
   Error = never,
@@ -884,6 +966,7 @@ export function make<
     Timers,
     Children,
     Activities,
+    Attributes,
     Result,
     ResultEncoded,
     Error,
@@ -899,6 +982,7 @@ export function make<
     readonly timers: Timers
     readonly children: Children
     readonly activities: Activities
+    readonly attributes: { readonly [K in keyof Attributes]: Attributes[K] }
     readonly result: Result
     readonly error: Error
   }

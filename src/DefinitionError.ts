@@ -94,7 +94,8 @@ export class OtherDefinition extends Schema.TaggedError<OtherDefinition>("holdfa
 
 /**
  * The stored context, result or error of an execution does not decode by the schema of its definition: another version, or another program,
- * wrote it. `path` is the place in the `part`, empty for the whole of it; `problem` says what is wrong there.
+ * wrote it. Or one of the attributes cannot be made of the context. `path` is the place in the `part`, empty for the whole of it, or the name of the
+ * attribute; `problem` says what is wrong there.
  *
  * @since 0.1.0
  * @category errors
@@ -104,7 +105,7 @@ export class StoredInvalid extends Schema.TaggedError<StoredInvalid>("holdfast/D
   {
     executionId: Schema.String,
     definition: Schema.String,
-    part: Schema.Literal("context", "result", "error"),
+    part: Schema.Literal("context", "result", "error", "attribute"),
     path: Schema.String,
     problem: Schema.String
   }
@@ -112,8 +113,9 @@ export class StoredInvalid extends Schema.TaggedError<StoredInvalid>("holdfast/D
   /** @since 0.1.0 */
   override get message(): string {
     const { definition, executionId, part, path, problem } = this
+    const does = part === "attribute" ? "cannot be made" : "does not decode"
     return printable(
-      `the ${part} of execution ${JSON.stringify(executionId)} does not decode by definition ${JSON.stringify(definition)}${at(path)}: ${problem}`
+      `the ${part} of execution ${JSON.stringify(executionId)} ${does} by definition ${JSON.stringify(definition)}${at(path)}: ${problem}`
     )
   }
 }

@@ -46,6 +46,8 @@ export interface EncodedCommit {
     readonly askedAt: number
     readonly traceparent: string | null
   }
+  /** What the execution is found by from now on; undefined where that stays as it is. */
+  readonly attributes?: ReadonlyArray<EncodedAttribute> | undefined
   readonly trace: string | undefined
   readonly ack: WorkItem | undefined
   readonly fence?: FencingToken | undefined
@@ -98,6 +100,29 @@ export interface EncodedActivityOp {
   readonly name: string
   readonly limitKey: string
   readonly payload: string
+}
+
+/**
+ * An attribute: its name, and the JSON text of its value, of which each value has one.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export type EncodedAttribute = readonly [name: string, value: string]
+
+/**
+ * Which executions are listed or counted; no `status` is any. An execution has all of the `attributes`.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedFilter {
+  readonly definitionId: string | undefined
+  readonly status: ReadonlyArray<Status> | undefined
+  readonly rootsOnly: boolean
+  readonly idPrefix: string | undefined
+  readonly parentId: string | undefined
+  readonly attributes: ReadonlyArray<EncodedAttribute>
 }
 
 /**
@@ -340,6 +365,7 @@ export type StoredTable =
   | "holdfast_dead_letters"
   | "holdfast_activities"
   | "holdfast_activity_limits"
+  | "holdfast_attributes"
 
 /**
  * A row as `verify` reads it, by the names of its columns. Integers of 2^53 and more come as their digits, infinite numbers and bytes as
@@ -487,15 +513,19 @@ export interface Encoded {
     | ((commits: ReadonlyArray<EncodedCommit>) => Effect.Effect<ReadonlyArray<Exit.Exit<CommitOutcome, StoreError>>>)
     | undefined
   readonly isProcessed: (id: string, eventId: string) => Effect.Effect<boolean, StoreError>
-  readonly list: (query: {
-    readonly definitionId: string | undefined
-    readonly status: ReadonlyArray<Status> | undefined
-    readonly rootsOnly: boolean
-    readonly idPrefix: string | undefined
-    readonly parentId: string | undefined
-    readonly after: string | undefined
-    readonly limit: number
-  }) => Effect.Effect<ReadonlyArray<EncodedSummary>, StoreError>
+  readonly list: (
+    query: EncodedFilter & { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<EncodedSummary>, StoreError>
+  readonly count: (filter: EncodedFilter) => Effect.Effect<number, StoreError>
+  readonly attributesOf: (
+    executionId: string
+  ) => Effect.Effect<ReadonlyArray<{ readonly name: unknown; readonly value: unknown }>, StoreError>
+  /** Writes nothing where the execution is at another version. */
+  readonly setAttributes: (
+    executionId: string,
+    expectedVersion: number,
+    attributes: ReadonlyArray<EncodedAttribute>
+  ) => Effect.Effect<void, StoreError>
   readonly enqueue: (emits: {
     readonly emits: ReadonlyArray<EncodedEmit>
     readonly delayed: ReadonlyArray<EncodedDelayed>

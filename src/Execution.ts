@@ -28,6 +28,37 @@ export type Status = typeof Status.Type
 export const Status = Schema.Literal(...codec.statuses).annotations({ identifier: "Status" })
 
 /**
+ * Values by which an execution is found, by name: see `Commit.attributes` and `ExecutionStore.ExecutionFilter`. Equal ones are of the same type: `1`
+ * is neither `"1"` nor `true`.
+ *
+ * A name has 1 to 64 letters, digits and signs of `_`, `.` and `-`, and begins with a letter or `_`. A text is at most `maxIdBytes` long, as an id. An
+ * execution has 32 attributes at most.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Attributes extends Schema.Schema.Type<typeof Attributes> {}
+
+/**
+ * The schema of attributes.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Attributes = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Schema.String, Schema.Finite, Schema.Boolean)
+}).annotations({ identifier: "Attributes" })
+
+/**
+ * The value of an attribute.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AttributeValue = Attributes[string]
+
+/**
  * What a parent knows of a child that it created.
  *
  * - `key`: the place in the parent that spawned it; `rootPath`: the part of the definition that the child runs.

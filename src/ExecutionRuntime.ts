@@ -25,6 +25,7 @@ import * as validate from "./internal/codec/validate.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import * as fields from "./internal/options/fields.js"
 import { definitions, onFailure, processorFields, queueFields } from "./internal/options/worker.js"
+import * as facets from "./internal/processor/facets.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
 import * as registry from "./internal/processor/registry.js"
@@ -531,7 +532,9 @@ const startWorkers = <EC, RC, ED, RD>(
         SpawnRelay.make({
           ...common,
           child: deliveryTimeout.child(options, options.child),
-          serves: (definitionId) => options.unknownDefinition === "fail" || definitions.transitions.has(definitionId)
+          serves: (definitionId) => options.unknownDefinition === "fail" || definitions.transitions.has(definitionId),
+          attributes: ({ context, definitionId, definitionVersion }) =>
+            definitions.facets(definitionId, definitionVersion)?.attributes(context)
         })
       ),
       timers: Effect.sequentialFinalizers(
@@ -679,17 +682,17 @@ const isProcessorFailure = Schema.is(
 )
 
 /** The same transition, whose own failures a caller can tell from those of the store. */
-const withTypedFailure =
-  <E, R>(
-    definitionId: string,
-    transition: Processor.Transition<Processor.TransitionFailure<E>, R>
-  ): Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> =>
-  (execution, event) =>
+const withTypedFailure = <E, R>(
+  definitionId: string,
+  transition: Processor.Transition<Processor.TransitionFailure<E>, R>
+): Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> =>
+  facets.carry(transition, (execution, event) =>
     Effect.mapError(transition(execution, event), (cause) =>
       isProcessorFailure(cause)
         ? cause
         : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
     )
+  )
 
 /** The transitions of the runtime's options, with their policy. */
 const givenTransitions = <E, R, EC, RC, ED, RD>(

@@ -26,7 +26,7 @@ import type {
 import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
 import type { ActivityRun, Encoded, Rows } from "./EncodedStore.js"
 import type { Event } from "./Event.js"
-import type { Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
+import type { Attributes, Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
 import * as log from "./internal/telemetry/log.js"
 import type { FencingToken, Pool, Renewal } from "./Lease.js"
@@ -35,25 +35,38 @@ import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
 
 /**
- * Which executions to list. Without a filter, all.
+ * Which executions. Without a filter, all.
  *
  * - `definitionId`: only executions of this definition.
  * - `status`: only executions in any of these; an empty list matches nothing.
  * - `rootsOnly`: only executions without a parent.
  * - `idPrefix`: only executions whose ids begin with exactly this text.
  * - `parentId`: only the children of this execution. Such a listing has every child that was acknowledged before it began, on replicas too.
+ * - `attributes`: only executions that have all of these (see `Execution.Attributes`). They are sought by the first one, and each that has it is
+ *   looked at: name that one first which the fewest have. A value that is undefined is refused, so that it does not select all.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExecutionFilter {
+  readonly definitionId?: string | undefined
+  readonly status?: ReadonlyArray<Status> | undefined
+  readonly rootsOnly?: boolean | undefined
+  readonly idPrefix?: string | undefined
+  readonly parentId?: string | undefined
+  readonly attributes?: Attributes | undefined
+}
+
+/**
+ * Which executions to list: see {@link ExecutionFilter}.
+ *
  * - `limit`: how many rows a page has, 1 to 1,000, by default 100.
  * - `cursor`: where the page begins: the `nextCursor` of the page before. Its text has no meaning for callers.
  *
  * @since 0.1.0
  * @category models
  */
-export interface ListQuery {
-  readonly definitionId?: string | undefined
-  readonly status?: ReadonlyArray<Status> | undefined
-  readonly rootsOnly?: boolean | undefined
-  readonly idPrefix?: string | undefined
-  readonly parentId?: string | undefined
+export interface ListQuery extends ExecutionFilter {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
 }
@@ -352,6 +365,27 @@ export interface Timers {
 
   /** Whether the timer is still armed for exactly this `fireAt`. */
   readonly isArmed: (timer: Timer) => Effect.Effect<boolean, StoreError>
+}
+
+/**
+ * What executions are found by. A commit writes it ({@link ExecutionStore.commit}, `Commit.attributes`); it goes with its execution, whoever removes that.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface StoredAttributes {
+  /** What an execution is found by, nothing where there is no such execution. */
+  readonly of: (executionId: string) => Effect.Effect<Attributes, StoreError>
+
+  /**
+   * Replaces what an execution is found by, without a commit: its version stays. Nothing is written where it is at another version than this, as a commit came
+   * first, which has the attributes of its own state.
+   */
+  readonly set: (
+    executionId: string,
+    expectedVersion: number,
+    attributes: Attributes
+  ) => Effect.Effect<void, StoreError>
 }
 
 /**
@@ -657,6 +691,9 @@ export interface ExecutionStore {
   /** One page of the executions, in the order of the ids' UTF-8 bytes. */
   readonly listExecutions: (query?: ListQuery) => Effect.Effect<ExecutionPage, StoreError>
 
+  /** How many executions a filter selects, those included that do not decode. It looks at each of them. */
+  readonly countExecutions: (filter?: ExecutionFilter) => Effect.Effect<number, StoreError>
+
   /**
    * Puts events into the outbox, without a commit; gives their seqs, in order. Those with `dueAt` have none yet. Fails with `StoreRejected`
    * where an id is one that only engines make (`Event.isReservedId`), unless the options accept it.
@@ -739,6 +776,9 @@ export interface ExecutionStore {
 
   /** Questions about the armed timers. */
   readonly timers: Timers
+
+  /** What executions are found by. */
+  readonly attributes: StoredAttributes
 
   /** The work that failed, and the work that was given up. */
   readonly deadLetters: DeadLetters

@@ -107,6 +107,8 @@ export type MakeChild<E = never, R = never> = (
  * - `child`: makes the execution of a child; by default {@link defaultChild}.
  * - `serves`: whether this process has a definition, by default true for all. A child of another definition waits for a process that has
  *   it.
+ * - `attributes`: what a child is found by from the beginning (see `Commit.attributes`); by default nothing, until its first step says it. A
+ *   runtime takes it from the child's definition.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0
@@ -115,6 +117,7 @@ export type MakeChild<E = never, R = never> = (
 export interface Options<E = never, R = never> extends WorkerOptions {
   readonly child?: MakeChild<E, R> | undefined
   readonly serves?: ((definitionId: string) => boolean) | undefined
+  readonly attributes?: ((child: Execution.Execution) => Execution.Attributes | undefined) | undefined
 }
 
 /**
@@ -170,7 +173,8 @@ const decode = decoder(
   Schema.Struct({
     ...workerFields,
     child: optional(callable),
-    serves: optional(callable)
+    serves: optional(callable),
+    attributes: optional(callable)
   } satisfies Fields<Options>),
   refused("start", "SpawnRelay")
 )
@@ -190,7 +194,7 @@ export const make = <E = never, R = never>(
     yield* decode(options)
     const store = yield* ExecutionStore
     const provide = telemetryContext.provide(yield* Effect.context<R>())
-    const { serves = () => true } = options
+    const { attributes: attributesOf = () => undefined, serves = () => true } = options
     const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
 
     const create = (spawn: SpawnEntry) =>
@@ -209,7 +213,11 @@ export const make = <E = never, R = never>(
         yield* store
           .commit(
             { ...child, version: 0 },
-            { emits: [{ targetId: childId, event: Event.start(childId) }], ack: { _tag: "Spawn", seq } }
+            {
+              emits: [{ targetId: childId, event: Event.start(childId) }],
+              attributes: attributesOf(child),
+              ack: { _tag: "Spawn", seq }
+            }
           )
           .pipe(Effect.catchTag("StoreConflict", () => childThere(store, spawn, parent)))
         return acknowledged

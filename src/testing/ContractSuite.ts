@@ -7,6 +7,7 @@ import { describe } from "@effect/vitest"
 import type * as Layer from "effect/Layer"
 import type { ExecutionStore } from "../ExecutionStore.js"
 import { activities } from "./contract/activities.js"
+import { attributes } from "./contract/attributes.js"
 import { brokenTimers } from "./contract/brokenTimers.js"
 import { children } from "./contract/children.js"
 import { commit } from "./contract/commit.js"
@@ -70,6 +71,7 @@ export const topics = {
   pendingWork,
   trace,
   listing,
+  attributes,
   children,
   prefix,
   purge,

@@ -8,7 +8,7 @@ import type { ActivityOp, Commit, Emit, Spawn, TimerOp, TraceStep } from "../Com
 import { cancelActivity, cancelTimer, runActivity, scheduleTimer } from "../Commit.js"
 import { type Burial, type Failure, Reason } from "../DeadLetter.js"
 import type { Event } from "../Event.js"
-import type { ChildState, Execution } from "../Execution.js"
+import type { Attributes, ChildState, Execution } from "../Execution.js"
 import { statuses } from "../internal/codec/execution.js"
 import type { JsonObject } from "../Json.js"
 import { awkwardTexts } from "./internal/samples.js"
@@ -303,6 +303,18 @@ export const burial: FastCheck.Arbitrary<Burial> = FastCheck.record({
 })
 
 /**
+ * Attributes of few names and values, so that executions have them in common.
+ *
+ * @since 0.1.0
+ * @category arbitraries
+ */
+export const attributes: FastCheck.Arbitrary<Attributes> = FastCheck.dictionary(
+  FastCheck.constantFrom("customer", "number", "\u00e9t\u00e9"),
+  FastCheck.oneof(FastCheck.constantFrom("", "1", "c-1", 1, 2.5, true, false), text, seconds),
+  { noNullPrototype: true }
+)
+
+/**
  * What a commit writes beside its execution, without `ack`.
  *
  * @since 0.1.0
@@ -315,6 +327,7 @@ export const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
     timers: FastCheck.array(timerOp(), { maxLength: 3 }),
     spawns: FastCheck.array(spawn, { maxLength: 2 }),
     activities: FastCheck.array(activityOp(), { maxLength: 3 }),
+    attributes,
     trace: traceStep
   },
   { requiredKeys: [] }

@@ -173,6 +173,7 @@ const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
       { maxLength: 2 }
     ),
     activities: FastCheck.array(Generators.activityOp(activityKey, activityName), { maxLength: 3 }),
+    attributes: Generators.attributes,
     trace: Generators.traceStep
   },
   { requiredKeys: [] }
@@ -195,6 +196,7 @@ const query = FastCheck.record(
     definitionId,
     status: FastCheck.array(status, { maxLength: 3 }),
     rootsOnly: FastCheck.boolean(),
+    attributes: Generators.attributes,
     limit: FastCheck.integer({ min: 1, max: 4 })
   },
   { requiredKeys: [] }
@@ -537,8 +539,10 @@ const run = (
         return yield* store.purge(operation.id, (yield* startingPoint(played, operation.id, operation.base)).version)
       case "LoadForEvent":
         return yield* store.loadForEvent(operation.id, operation.eventId)
-      case "List":
-        return yield* store.listExecutions(operation.query)
+      case "List": {
+        const { cursor: _, limit: __, ...filter } = operation.query
+        return { page: yield* store.listExecutions(operation.query), count: yield* store.countExecutions(filter) }
+      }
       case "Due":
         return yield* store.dueTimers(operation.now, { limit: operation.limit })
       case "Prefix":

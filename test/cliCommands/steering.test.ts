@@ -85,6 +85,32 @@ describe("the commands that steer", () => {
     })
   )
 
+  it.scoped("change those with attributes, which are numbers, true or false, texts in quotes, or texts", () =>
+    Effect.gen(function* () {
+      const { run, statuses } = yield* onStore
+      const listed = yield* run("execution list --where customer=c-1 --where failed=true --json")
+      expect(values(listed)).toMatchObject([{ id: "order-19" }, { id: "order-20" }])
+      expect(values(yield* run("execution list --where code=19 --json"))).toEqual([])
+      expect(values(yield* run('execution list --where code="19" --json'))).toMatchObject([{ id: "order-19" }])
+      expect(values(yield* run('execution redrive --where code="19" --yes --json'))).toMatchObject([{ id: "order-19" }])
+      expect(yield* statuses).toEqual({ ...before, "order-19": "RUNNING" })
+      for (const [line, problem] of [
+        ["execution list --where customer", "expected name=value"],
+        ["execution list --where =c-1", "expected name=value"],
+        ["execution list --where a=1 --where a=2", "--where names a twice"],
+        ["execution list --where 1st=2", "is not a name"]
+      ] as const) {
+        const wrong = yield* run(line)
+        expect(wrong.code).toBe(2)
+        expect(wrong.notes.join()).toContain(problem)
+      }
+      expect(values(yield* run("execution show order-17 --json"))).toMatchObject([
+        { attributes: { customer: "c-1", failed: false, code: "17" } }
+      ])
+      expect((yield* run("execution show order-17")).out.join("\n")).toContain('"customer":"c-1"')
+    })
+  )
+
   it.scoped("leave those out that are changed with their parent", () =>
     Effect.gen(function* () {
       const { run } = yield* onStore

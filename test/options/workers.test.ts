@@ -68,8 +68,8 @@ describeLayer<OutboxRelay.Options>({
 
 describeLayer<SpawnRelay.Options>({
   name: "SpawnRelay",
-  right: { ...right, serves: () => true },
-  takes: { ...workerOptions, child: callable, serves: callable },
+  right: { ...right, serves: () => true, attributes: () => ({}) },
+  takes: { ...workerOptions, child: callable, serves: callable, attributes: callable },
   refuses: wrong,
   build: (options) => onStore(SpawnRelay.layer(options))
 })

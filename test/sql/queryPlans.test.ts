@@ -20,7 +20,14 @@ const texts = (record: { readonly [name: string]: unknown }, path = ""): Readonl
 
 const filters = [undefined, "d1"].flatMap((definitionId) =>
   [[], ["DONE"], ["DONE", "RUNNING"], [...statuses]].flatMap((status) =>
-    [false, true].map((rootsOnly) => ({ definitionId, status, rootsOnly, idPrefix: undefined, parentId: undefined }))
+    [false, true].map((rootsOnly) => ({
+      definitionId,
+      status,
+      rootsOnly,
+      idPrefix: undefined,
+      parentId: undefined,
+      attributes: []
+    }))
   )
 )
 
@@ -40,6 +47,8 @@ const database = (analyzed: boolean) =>
       `INSERT INTO harel_trace ${numbers} SELECT 'e' || (i % 7), i, '{}' FROM n`,
       `INSERT INTO harel_processed_events ${numbers} SELECT 'e' || (i % 7), i FROM n`,
       `INSERT INTO harel_holdfast_marks ${numbers} SELECT 'e' || (i % 7), i, i FROM n WHERE i % 20 = 0`,
+      `INSERT INTO harel_holdfast_attributes ${numbers} SELECT 'e' || i, 'customer', '"c-' || (i % 50) || '"' FROM n`,
+      `INSERT INTO harel_holdfast_attributes ${numbers} SELECT 'e' || i, 'paid', iif(i % 2, 'true', 'false') FROM n`,
       `INSERT INTO harel_holdfast_meta ${numbers} SELECT 'once:' || i, '1 1' FROM n`,
       `INSERT INTO harel_definitions ${numbers} SELECT 'd' || (i % 7), i, '', '', NULL FROM n`
     ]
@@ -117,6 +126,35 @@ for (const analyzed of [false, true]) {
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.isNotEmpty(walks)
           for (const walk of walks) assert.match(walk, /AND id>\? AND id<\?\)$|\(id>\? AND id<\?\)$/)
+        }
+      })
+    )
+
+    it.scoped("of what has attributes walks along their index, and finds the rest by ids", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        const both = [
+          ["customer", '"c-1"'],
+          ["paid", "true"]
+        ] as const
+        for (const attributes of [both, both.slice(0, 1), both.slice(1)]) {
+          for (const filter of filters.flatMap((filter) => [{ ...filter }, { ...filter, parentId: "p" }])) {
+            const listing = sql.listing({ ...filter, attributes, after: "e", limit: 10 }).sql
+            const found = [
+              "SEARCH a USING COVERING INDEX harel_holdfast_attributes_value (name=? AND value=? AND execution_id>?)",
+              "SEARCH l USING PRIMARY KEY (id=?)"
+            ]
+            const steps = yield* plan(listing)
+            for (const step of found) assert.include(steps, step)
+            const others = steps.filter((step) => /^SEARCH b .*USING .*\(.*execution_id=\?.*\)/.test(step))
+            assert.lengthOf(others, attributes.length - 1)
+            assert.deepStrictEqual(
+              steps.filter((step) => step.includes("TEMP B-TREE") || step.startsWith("SCAN a")),
+              []
+            )
+            const counted = yield* plan(sql.count({ ...filter, attributes }).sql)
+            assert.include(counted[0], "INDEX harel_holdfast_attributes_value (name=? AND value=? AND execution_id>?)")
+          }
         }
       })
     )

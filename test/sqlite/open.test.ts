@@ -3,6 +3,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Execution from "holdfast/Execution"
+import { schemaVersion } from "holdfast/internal/schema/schema"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Temp from "../support/temp.js"
@@ -145,7 +146,7 @@ describe("opening a file", () => {
       yield* run(filename, "UPDATE harel_holdfast_meta SET value = '99' WHERE key = 'schema_version'")
       const error = yield* openError({ filename })
       assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema" })
-      assert.include(error.message, "the database's schema has version 99, this library knows version 4")
+      assert.include(error.message, `the database's schema has version 99, this library knows version ${schemaVersion}`)
     })
   )
 

@@ -24,7 +24,7 @@ export const fill = Effect.gen(function* () {
         error: status === "FAILED" ? "no stock" : null,
         context: { customer: "c-1", number: 12345678901234567890n }
       }),
-      commit
+      { attributes: { customer: "c-1", failed: status === "FAILED", code: id.slice(-2) }, ...commit }
     )
   const event = (id: string) => ({ targetId: "order-17", event: Event.make({ id, kind: "Paid", data: { amount: 5 } }) })
   yield* order("order-17", "RUNNING", {

@@ -3,7 +3,7 @@ import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { Status } from "../../Execution.js"
+import { type Attributes, type AttributeValue, Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
 import { type CliError, type Failure, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
@@ -46,6 +46,8 @@ const values = {
   prefix: "what the names of the tables begin with; by default HOLDFAST_PREFIX, or harel_, or nothing on rqlite",
   processed: "forget consumed events that are so old, as in '7 days'",
   reason: "why, which is kept in the trace",
+  where:
+    "only those with this attribute, as name=value; may be given more than once, the first being that which the fewest have",
   status: `only those in this status; may be given more than once: ${Status.literals.join(", ")}`,
   store: `the store: ${forms}; by default HOLDFAST_STORE`
 }
@@ -149,6 +151,11 @@ export const filters = {
     Options.withDescription(values.status),
     Options.repeated
   ),
+  where: Options.text("where").pipe(
+    Options.withPseudoName("where"),
+    Options.withDescription(values.where),
+    Options.repeated
+  ),
   roots: flag("roots"),
   parent: value("parent")
 }
@@ -156,24 +163,48 @@ export const filters = {
 export interface Filters {
   readonly definition: Option.Option<string>
   readonly status: ReadonlyArray<string>
+  readonly where: ReadonlyArray<string>
   readonly roots: boolean
   readonly parent: Option.Option<string>
 }
 
-export const hasFilters = ({ definition, parent, roots, status }: Filters): boolean =>
-  Option.isSome(definition) || Option.isSome(parent) || roots || status.length > 0
+export const hasFilters = ({ definition, parent, roots, status, where }: Filters): boolean =>
+  Option.isSome(definition) || Option.isSome(parent) || roots || status.length > 0 || where.length > 0
+
+/** The value of an attribute: a number, true or false, a text in quotes, or else the text as it is. */
+const attributeValue = (text: string): AttributeValue => {
+  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : text
+}
+
+const attribute = (text: string): Effect.Effect<readonly [string, AttributeValue], CliError> => {
+  const end = text.indexOf("=")
+  return end < 1
+    ? Effect.fail(usage(`--where ${JSON.stringify(text)}: expected name=value`))
+    : Effect.succeed([text.slice(0, end), attributeValue(text.slice(end + 1))])
+}
+
+/** The attributes that are given; each name once, as none has two values. */
+const attributesOf = (where: ReadonlyArray<string>): Effect.Effect<Attributes, CliError> =>
+  Effect.gen(function* () {
+    const entries = yield* Effect.forEach(where, attribute)
+    const twice = entries.find(([name], i) => entries.findIndex(([other]) => other === name) < i)
+    if (twice !== undefined) return yield* usage(`--where names ${twice[0]} twice`)
+    return Object.fromEntries(entries)
+  })
 
 /** The query that filters make. */
-export const queryOf = ({ definition, parent, roots, status }: Filters): Effect.Effect<ListQuery, Failure> =>
-  Effect.map(
-    Effect.forEach(
+export const queryOf = ({ definition, parent, roots, status, where }: Filters): Effect.Effect<ListQuery, Failure> =>
+  Effect.gen(function* () {
+    const statuses = yield* Effect.forEach(
       status.flatMap((text) => text.split(",")),
       (text) => wordOf("--status", text.trim(), Status.literals)
-    ),
-    (statuses) => ({
+    )
+    return {
       definitionId: Option.getOrUndefined(definition),
       parentId: Option.getOrUndefined(parent),
       rootsOnly: roots,
-      status: statuses.length === 0 ? undefined : statuses
-    })
-  )
+      status: statuses.length === 0 ? undefined : statuses,
+      attributes: yield* attributesOf(where)
+    }
+  })

@@ -3,7 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TraceEntry } from "../../Commit.js"
-import type { Execution, ExecutionSummary } from "../../Execution.js"
+import type { Attributes, Execution, ExecutionSummary } from "../../Execution.js"
 import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import { findExecution } from "../cli/findExecution.js"
@@ -59,7 +59,7 @@ export const executionId = Args.text({ name: "id" }).pipe(Args.withDescription("
 const definitionOf = ({ definitionId, definitionVersion }: Execution): string =>
   definitionVersion === 1 ? definitionId : `${definitionId}, version ${definitionVersion}`
 
-const fieldsOf = (execution: Execution): ReadonlyArray<table.Field> => [
+const fieldsOf = (execution: Execution, attributes: Attributes): ReadonlyArray<table.Field> => [
   { name: "id", value: execution.id, color: "bold" },
   { name: "definition", value: definitionOf(execution) },
   { name: "status", value: execution.status, color: format.statusColor(execution.status) },
@@ -74,6 +74,7 @@ const fieldsOf = (execution: Execution): ReadonlyArray<table.Field> => [
   { name: "updated", value: format.time(execution.updatedAt) },
   { name: "finished", value: format.time(execution.finishedAt) },
   { name: "expires", value: format.time(execution.expiresAt) },
+  { name: "attributes", value: toPretty(attributes) },
   { name: "children", value: toPretty(execution.children) },
   { name: "result", value: toPretty(execution.result) },
   { name: "context", value: toPretty(execution.context) }
@@ -81,9 +82,11 @@ const fieldsOf = (execution: Execution): ReadonlyArray<table.Field> => [
 
 const show = Command.make("show", { ...common, id: executionId }, (options) =>
   withStore(options, "read", ({ store }) =>
-    Effect.flatMap(findExecution(store, options.id), (execution) =>
-      table.printOne(options.json, execution, fieldsOf(execution))
-    )
+    Effect.gen(function* () {
+      const execution = yield* findExecution(store, options.id)
+      const attributes = yield* store.attributes.of(execution.id)
+      yield* table.printOne(options.json, { ...execution, attributes }, fieldsOf(execution, attributes))
+    })
   )
 ).pipe(Command.withDescription("Shows an execution, with its context and its result."))
 

@@ -1,46 +1,46 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import { type Control, make as makeControl, type Report } from "../../Control.js"
-import type { ExecutionSummary, Status } from "../../Execution.js"
-import { ExecutionStore, type ListQuery } from "../../ExecutionStore.js"
+import type { Command as Command_ } from "../../ControlError.js"
+import type { ExecutionSummary } from "../../Execution.js"
+import { ExecutionStore } from "../../ExecutionStore.js"
 import { type Failure, usage } from "../cli/failure.js"
 import { findExecution } from "../cli/findExecution.js"
 import * as format from "../cli/format.js"
 import { common, type Filters, filters, flag, hasFilters, queryOf, value, withStore } from "../cli/options.js"
 import { note, type Screen } from "../cli/screen.js"
-import * as executionTree from "../control/executionTree.js"
+import { type Applied, outcome, selections } from "../control/many.js"
 import * as bulk from "./bulk.js"
 import { columns } from "./executions.js"
 
 /** A command of the control plane, as it is given from a shell. */
 interface Steering {
-  readonly verb: keyof Control
-  /** The statuses that it changes something in. */
-  readonly statuses: ReadonlyArray<Status>
-  /** Whether it is for whole trees, which only their roots stand for. */
-  readonly rootsOnly: boolean
-  readonly apply: Apply
+  readonly verb: Command_
+  readonly apply: (control: Control, id: string) => Applied
+  /** Failed executions too. */
+  readonly failed?: boolean | undefined
 }
 
-type Apply = (control: Control, id: string) => Effect.Effect<Report, Failure>
-
-const queryFor = ({ rootsOnly, statuses, verb }: Steering, filters: Filters): Effect.Effect<ListQuery, Failure> =>
-  Effect.flatMap(queryOf(filters), (query) => {
-    const asked = query.status ?? statuses
-    const wrong = asked.filter((status) => !statuses.includes(status))
-    return wrong.length > 0
-      ? usage(`${verb} is not for executions that are ${wrong.join(" or ")}, but for ${statuses.join(" or ")}`)
-      : Effect.succeed({ ...query, status: asked, rootsOnly: rootsOnly || query.rootsOnly === true, limit: 1000 })
-  })
-
-/** All that a query selects, before any of it is changed. */
-const selectedBy = (store: ExecutionStore, query: ListQuery) =>
+/** All that filters select, before any of it is changed. */
+const selectedBy = (control: Control, { failed, verb }: Steering, filters: Filters) =>
   Effect.gen(function* () {
+    const query = yield* queryOf(filters)
+    const { statuses } = selections(failed)[verb]
+    const wrong = (query.status ?? []).filter((status) => !statuses.includes(status))
+    if (wrong.length > 0) {
+      return yield* usage(
+        `${verb} is not for executions that are ${wrong.join(" or ")}, but for ${statuses.join(" or ")}`
+      )
+    }
     const found: Array<ExecutionSummary> = []
-    yield* executionTree.forEachPage(store, query, ({ corrupt, items }) => {
-      found.push(...items)
+    const dry = { dryRun: true, limit: 1000 }
+    const pages = verb === "purge" ? control.many.purge(query, { ...dry, failed }) : control.many[verb](query, dry)
+    yield* Stream.runForEach(pages, ({ corrupt, selected }) => {
+      found.push(...selected)
       return Effect.forEach(corrupt, (row) => note(row.message), { discard: true })
     })
     return found
@@ -56,30 +56,32 @@ type Outcome = Effect.Effect<bulk.Outcome, Failure>
 /** How executions were selected, which says what it means where one of them cannot be changed. */
 type Mode = "single" | "named" | "filtered"
 
-const failed = (error: { readonly message: string }): Outcome =>
-  Effect.succeed({ _tag: "Failed", message: error.message })
+const failed = (error: { readonly message: string }): bulk.Outcome => ({ _tag: "Failed", message: error.message })
 
-// What was selected by a query may have moved on since, or been changed with its parent.
-const unchanged = (): Outcome => Effect.succeed({ _tag: "Unchanged" })
+const done = (id: string, { changed, corrupt: [broken] }: Report): bulk.Outcome => {
+  if (broken !== undefined) return failed(broken)
+  return changed.length === 0
+    ? { _tag: "Unchanged" }
+    : { _tag: "Changed", value: { id, changed }, shown: `${id}${below(changed, id)}` }
+}
 
-const outcomeOf = (apply: Apply, mode: Mode, id: string, control: Control): Outcome => {
-  const applied = Effect.map(apply(control, id), ({ changed, corrupt }): bulk.Outcome => {
-    const [broken] = corrupt
-    if (broken !== undefined) return { _tag: "Failed", message: broken.message }
-    return changed.length === 0
-      ? { _tag: "Unchanged" }
-      : { _tag: "Changed", value: { id, changed }, shown: `${id}${below(changed, id)}` }
-  })
-  if (mode === "single") return applied
-  const moved = mode === "filtered" ? unchanged : failed
-  return Effect.catchTags(applied, {
-    NoSuchExecution: moved,
-    WrongStatus: moved,
-    HasParent: moved,
-    ChildrenLive: failed,
-    ControlConflict: failed,
-    StoreCorrupt: failed
-  })
+const outcomeOf = (applied: Applied, mode: Mode, id: string): Outcome => {
+  if (mode === "single") return Effect.map(applied, (report) => done(id, report))
+  if (mode === "filtered") {
+    return Effect.map(outcome(applied), Either.match({ onLeft: failed, onRight: (report) => done(id, report) }))
+  }
+  const told = (error: { readonly message: string }): Outcome => Effect.succeed(failed(error))
+  return Effect.catchTags(
+    Effect.map(applied, (report) => done(id, report)),
+    {
+      NoSuchExecution: told,
+      WrongStatus: told,
+      HasParent: told,
+      ChildrenLive: told,
+      ControlConflict: told,
+      StoreCorrupt: told
+    }
+  )
 }
 
 const ids = Args.repeated(Args.text({ name: "id" })).pipe(
@@ -94,12 +96,6 @@ type Options = Filters &
     readonly prefix: Option.Option<string>
     readonly ids: ReadonlyArray<string>
   }
-
-/** Without those whose parent is changed too: they are below it, and side by side the two would be in each other's way. */
-const withoutChildren = (found: ReadonlyArray<ExecutionSummary>): ReadonlyArray<ExecutionSummary> => {
-  const ids = new Set(found.map(({ id }) => id))
-  return found.filter(({ parentId }) => parentId === null || !ids.has(parentId))
-}
 
 interface Found {
   readonly mode: Mode
@@ -126,13 +122,16 @@ const summaryOf = ({
   finishedAt
 })
 
-const find = (store: ExecutionStore, steering: Steering, options: Options): Effect.Effect<Found, Failure, Screen> =>
+const find = (
+  store: ExecutionStore,
+  control: Control,
+  steering: Steering,
+  options: Options
+): Effect.Effect<Found, Failure, Screen> =>
   Effect.gen(function* () {
     const selection = yield* bulk.selectionOf(steering.verb, options.ids, hasFilters(options), options.all)
     if (selection._tag === "Filtered") {
-      const query = yield* queryFor(steering, options)
-      const found = yield* selectedBy(store, query)
-      return { mode: "filtered", targets: steering.verb === "redrive" ? found : withoutChildren(found) }
+      return { mode: "filtered", targets: yield* selectedBy(control, steering, options) }
     }
     const found = yield* Effect.forEach(selection.ids, (id) => findExecution(store, id))
     return { mode: found.length === 1 ? "single" : "named", targets: found.map(summaryOf) }
@@ -142,7 +141,7 @@ const steer = (steering: Steering, options: Options) =>
   withStore(options, options["dry-run"] ? "read" : "write", ({ store }) =>
     Effect.gen(function* () {
       const control = yield* Effect.provideService(makeControl(), ExecutionStore, store)
-      const { mode, targets } = yield* find(store, steering, options)
+      const { mode, targets } = yield* find(store, control, steering, options)
       const { verb } = steering
       const all = `${verb} ${format.many(targets.length, "execution")}${verb === "redrive" ? "" : ", and all below"}?`
       yield* bulk.run(
@@ -152,7 +151,7 @@ const steer = (steering: Steering, options: Options) =>
           question: mode === "single" ? undefined : all,
           targets,
           columns,
-          apply: ({ id }) => outcomeOf(steering.apply, mode, id, control)
+          apply: ({ id }) => outcomeOf(steering.apply(control, id), mode, id)
         },
         options
       )
@@ -168,8 +167,6 @@ const suspend = Command.make("suspend", { ...options, reason }, (options) =>
   steer(
     {
       verb: "suspend",
-      statuses: ["PENDING", "RUNNING"],
-      rootsOnly: false,
       apply: (control, id) => control.suspend(id, { reason: reasonOf(options.reason) })
     },
     options
@@ -180,8 +177,6 @@ const resume = Command.make("resume", { ...options, reason }, (options) =>
   steer(
     {
       verb: "resume",
-      statuses: ["SUSPENDED"],
-      rootsOnly: false,
       apply: (control, id) => control.resume(id, { reason: reasonOf(options.reason) })
     },
     options
@@ -192,8 +187,6 @@ const cancel = Command.make("cancel", { ...options, reason, "with-children": fla
   steer(
     {
       verb: "cancel",
-      statuses: ["PENDING", "RUNNING", "SUSPENDED", "FAILED"],
-      rootsOnly: false,
       apply: (control, id) =>
         control.cancel(id, {
           reason: reasonOf(options.reason),
@@ -208,8 +201,6 @@ const terminate = Command.make("terminate", { ...options, reason }, (options) =>
   steer(
     {
       verb: "terminate",
-      statuses: ["PENDING", "RUNNING", "SUSPENDED", "CANCELLING", "FAILED"],
-      rootsOnly: false,
       apply: (control, id) => control.terminate(id, { reason: reasonOf(options.reason) })
     },
     options
@@ -220,8 +211,6 @@ const redrive = Command.make("redrive", { ...options, reason, at: value("at") },
   steer(
     {
       verb: "redrive",
-      statuses: ["FAILED"],
-      rootsOnly: false,
       apply: (control, id) =>
         control.redrive(id, { reason: reasonOf(options.reason), activePath: Option.getOrUndefined(options.at) })
     },
@@ -233,8 +222,7 @@ const purge = Command.make("purge", { ...options, failed: flag("failed") }, (opt
   steer(
     {
       verb: "purge",
-      statuses: options.failed ? ["DONE", "CANCELLED", "FAILED"] : ["DONE", "CANCELLED"],
-      rootsOnly: true,
+      failed: options.failed,
       apply: (control, id) => control.purge(id, { failed: options.failed })
     },
     options

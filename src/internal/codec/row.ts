@@ -1,7 +1,7 @@
 import * as Either from "effect/Either"
 import type { ActivityEntry, OutboxEntry, SpawnEntry, Work } from "../../Commit.js"
 import type { EncodedActivity } from "../../EncodedStore.js"
-import type { Execution } from "../../Execution.js"
+import type { AttributeValue, Execution } from "../../Execution.js"
 import { StoreCorrupt } from "../../StoreError.js"
 import { emitted } from "./event.js"
 import * as json from "./json.js"
@@ -106,3 +106,17 @@ export const activityColumns = (row: { readonly [column: string]: unknown }): Ac
     error: row["error"],
     owner: row["owner"]
   })
+
+/** Reads an attribute; throws. */
+export const attribute = (row: {
+  readonly [column: string]: unknown
+}): readonly [name: string, value: AttributeValue] => {
+  const stored = text(row["value"], "value")
+  const value: unknown = JSON.parse(stored)
+  const isValue = typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+  // Another text of the same value would not be found.
+  if (!isValue || JSON.stringify(value) !== stored) {
+    throw new reader.Invalid("value", "expected a string, a number or a boolean, as JSON")
+  }
+  return [text(row["name"], "name"), value]
+}

@@ -1,5 +1,7 @@
 import * as Either from "effect/Either"
 import type { Timer } from "../../Commit.js"
+import type { EncodedAttribute } from "../../EncodedStore.js"
+import type { Attributes } from "../../Execution.js"
 import { StoreRejected } from "../../StoreError.js"
 import * as limits from "../util/limits.js"
 import { Invalid } from "./reader.js"
@@ -124,3 +126,36 @@ export const demandTimer = (checks: Checks, timer: Timer, path: string): void =>
 /** Fails where {@link demandTimer} throws. */
 export const timer = (call: Call, checks: Checks, timer: Timer, path: string): Either.Either<void, StoreRejected> =>
   catching(call, () => demandTimer(checks, timer, path))
+
+const attributeNames = /^[\p{L}_][\p{L}\p{N}_.-]{0,63}$/u
+
+/** What is wrong with the name of an attribute, or nothing. */
+export const attributeName = (name: string): string | undefined =>
+  attributeNames.test(name)
+    ? undefined
+    : `${JSON.stringify(name.slice(0, 64))} is not a name of 1 to 64 letters, digits and signs of "_", "." and "-" that begins with a letter or "_"`
+
+/** What is wrong with a number of attributes, or nothing. */
+export const attributeCount = (count: number): string | undefined =>
+  count > limits.mostAttributes ? `${count} are more than ${limits.mostAttributes}` : undefined
+
+/** The JSON text of an attribute's value; throws for what is none. */
+const attributeValue = (checks: Checks, value: unknown, path: string): string => {
+  if (typeof value === "string") demand(path, checks.text(value))
+  else if (typeof value === "number") {
+    demand(path, Number.isFinite(value) ? undefined : `expected a finite number, found ${value}`)
+  } else if (typeof value !== "boolean") {
+    throw new Invalid(path, `expected a string, a number or a boolean, found ${value === null ? "null" : typeof value}`)
+  }
+  return JSON.stringify(value)
+}
+
+/** Attributes in stored form, in their order; throws {@link Invalid}. */
+export const attributes = (checks: Checks, attributes: Attributes): ReadonlyArray<EncodedAttribute> => {
+  const entries = Object.entries(attributes)
+  demand("attributes", attributeCount(entries.length))
+  return entries.map(([name, value]) => {
+    demand("attributes", attributeName(name))
+    return [name, attributeValue(checks, value, `attributes.${name}`)]
+  })
+}

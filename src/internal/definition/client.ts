@@ -1,9 +1,20 @@
+import * as Array_ from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import type { Client, Instance, InstancePage, InstanceQuery, SendOptions, Spec, StartedMany } from "../../Definition.js"
+import type {
+  Client,
+  InstanceFilter,
+  InstancePage,
+  InstanceQuery,
+  Reindexed,
+  ReindexOptions,
+  SendOptions,
+  Spec,
+  StartedMany
+} from "../../Definition.js"
 import {
   AlreadyExists,
   ExecutionCancelled,
@@ -11,15 +22,17 @@ import {
   ExecutionMissing,
   InvalidInput,
   OtherDefinition,
-  type StoredInvalid
+  StoredInvalid
 } from "../../DefinitionError.js"
 import * as Event from "../../Event.js"
 import * as Execution from "../../Execution.js"
-import { ExecutionStore } from "../../ExecutionStore.js"
+import { type ExecutionFilter, ExecutionStore, type ListQuery } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
-import type { StoreError } from "../../StoreError.js"
+import type { StoreError, StoreRejected } from "../../StoreError.js"
+import { rejected } from "../codec/validate.js"
 import { toFiniteDuration } from "../options/fields.js"
 import type { Problem } from "../processor/parseProblem.js"
+import * as attributes from "./attributes.js"
 import { awaitEnd } from "./awaitEnd.js"
 import { type Contract, initialContext } from "./contract.js"
 import * as instance from "./instance.js"
@@ -32,18 +45,30 @@ const refuse =
   (problem: Problem): InvalidInput =>
     new InvalidInput({ definition: name, executionId, operation, subject, ...problem })
 
-const created = (contract: Contract, id: string, input: unknown): Either.Either<Execution.Execution, InvalidInput> =>
-  Either.mapBoth(initialContext(contract, input), {
-    onLeft: refuse(contract, id, "start", "input"),
-    onRight: (context) =>
-      Execution.make({ id, definitionId: contract.name, definitionVersion: contract.version, context })
+/** An execution that is to be stored, and what it is found by. */
+interface Created {
+  readonly execution: Execution.Execution
+  readonly attributes: Execution.Attributes | undefined
+}
+
+const created = (contract: Contract, id: string, input: unknown): Either.Either<Created, InvalidInput> =>
+  Either.gen(function* () {
+    const refused = (subject: string) => refuse(contract, id, "start", subject)
+    const context = yield* Either.mapLeft(initialContext(contract, input), refused("input"))
+    return {
+      execution: Execution.make({ id, definitionId: contract.name, definitionVersion: contract.version, context }),
+      attributes: yield* Either.mapLeft(attributes.writtenStored(contract, context), (wrong) =>
+        refused(wrong.subject)(wrong)
+      )
+    }
   })
 
-const store = (
-  execution: Execution.Execution
-): Effect.Effect<Execution.Execution, AlreadyExists | StoreError, ExecutionStore> =>
+const store = ({
+  attributes,
+  execution
+}: Created): Effect.Effect<Execution.Execution, AlreadyExists | StoreError, ExecutionStore> =>
   Effect.flatMap(ExecutionStore, (store) =>
-    store.commit(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id) }] })
+    store.commit(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id) }], attributes })
   ).pipe(
     Effect.map((committed) => committed.execution),
     Effect.catchTag("StoreConflict", () => new AlreadyExists({ executionId: execution.id }))
@@ -91,7 +116,8 @@ const startMany =
           ),
         { concurrency: startedAtOnce }
       )
-      const ids = (started: boolean) => made.filter((_, i) => outcomes[i] === started).map(({ id }) => id)
+      const ids = (started: boolean) =>
+        made.filter((_, i) => outcomes[i] === started).map(({ execution }) => execution.id)
       return { started: ids(true), existing: ids(false) }
     })
 
@@ -128,27 +154,101 @@ const later = (
     return (yield* Clock.currentTimeMillis) / 1000 + Duration.toSeconds(after.value)
   })
 
+/** The filter of the store, of one in the terms of the definition. The compiler finds first what the definition does not name. */
+const filterOf = (
+  contract: Contract,
+  operation: string,
+  { where = {}, ...filter }: InstanceFilter<Spec>
+): Effect.Effect<ExecutionFilter, StoreRejected> => {
+  const entries: Array<readonly [string, Execution.AttributeValue]> = []
+  for (const [name, value] of Object.entries(where)) {
+    const refused = (problem: string) => rejected({ operation }, `where.${name}`, problem)
+    if (!contract.attributes.has(name)) {
+      const known = Array.from(contract.attributes.keys()).join(", ")
+      return refused(`definition ${contract.name} has no such attribute, only ${known || "none"}`)
+    }
+    if (value === undefined) return refused("is undefined, which would select all: leave it out")
+    entries.push([name, value])
+  }
+  return Effect.succeed({ ...filter, definitionId: contract.name, attributes: Object.fromEntries(entries) })
+}
+
+/** A page of executions as they are stored, and what of it is none. */
+const loadPage = (query: ListQuery) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore
+    const page = yield* store.listExecutions(query)
+    const corrupt = [...page.corrupt]
+    const executions: Array<Execution.Execution> = []
+    const loaded = yield* Effect.forEach(page.items, ({ id }) => Effect.either(store.load(id)), { concurrency: 64 })
+    for (const execution of loaded) {
+      if (Either.isRight(execution)) executions.push(...Option.toArray(execution.right))
+      else if (execution.left._tag === "StoreCorrupt") corrupt.push(execution.left)
+      else return yield* execution.left
+    }
+    return { store, executions, corrupt, nextCursor: page.nextCursor }
+  })
+
 const list =
   (contract: Contract) =>
-  (query: InstanceQuery = {}): Effect.Effect<InstancePage<Spec>, StoreError, ExecutionStore> =>
+  ({
+    cursor,
+    limit,
+    ...filter
+  }: InstanceQuery<Spec> = {}): Effect.Effect<InstancePage<Spec>, StoreError, ExecutionStore> =>
     Effect.gen(function* () {
-      const store = yield* ExecutionStore
-      const page = yield* store.listExecutions({ ...query, definitionId: contract.name })
-      const corrupt = [...page.corrupt]
-      const items: Array<Instance<Spec>> = []
-      const invalid: Array<StoredInvalid> = []
-      const loaded = yield* Effect.forEach(page.items, ({ id }) => Effect.either(store.load(id)), { concurrency: 64 })
-      for (const execution of loaded) {
-        if (Either.isLeft(execution)) {
-          if (execution.left._tag !== "StoreCorrupt") return yield* execution.left
-          corrupt.push(execution.left)
-        } else if (Option.isSome(execution.right)) {
-          const decoded = instance.decode(contract, execution.right.value)
-          if (Either.isRight(decoded)) items.push(decoded.right)
-          else invalid.push(decoded.left)
-        }
+      const selected = yield* filterOf(contract, "listExecutions", filter)
+      const { corrupt, executions, nextCursor } = yield* loadPage({ ...selected, cursor, limit })
+      const [invalid, items] = Array_.partitionMap(executions, (execution) => instance.decode(contract, execution))
+      return { items, invalid, corrupt, nextCursor }
+    })
+
+const count =
+  (contract: Contract) =>
+  (filter: InstanceFilter<Spec> = {}): Effect.Effect<number, StoreError, ExecutionStore> =>
+    Effect.flatMap(filterOf(contract, "countExecutions", filter), (selected) =>
+      Effect.flatMap(ExecutionStore, (store) => store.countExecutions(selected))
+    )
+
+const isSame = (one: Execution.Attributes, other: Execution.Attributes): boolean => {
+  const names = Object.keys(one)
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
+}
+
+/** What an execution is found by in the version of the definition, as which it is read. */
+const attributesOf = (
+  contract: Contract,
+  execution: Execution.Execution
+): Either.Either<Execution.Attributes, StoredInvalid> =>
+  Either.flatMap(instance.contextOf(contract, execution), (context) =>
+    Either.mapLeft(
+      attributes.of(contract, context),
+      ({ path, problem, subject }) =>
+        new StoredInvalid({ executionId: execution.id, definition: contract.name, part: subject, path, problem })
+    )
+  )
+
+const reindex =
+  (contract: Contract) =>
+  ({ cursor, dryRun = false, limit }: ReindexOptions = {}): Effect.Effect<Reindexed, StoreError, ExecutionStore> =>
+    Effect.gen(function* () {
+      const page = yield* loadPage({ definitionId: contract.name, cursor, limit })
+      const { corrupt, executions, nextCursor, store } = page
+      const [invalid, made] = Array_.partitionMap(executions, (execution) =>
+        Either.map(attributesOf(contract, execution), (attributes) => ({ ...execution, attributes }))
+      )
+      const changed = yield* Effect.filter(
+        made,
+        ({ attributes, id }) => Effect.map(store.attributes.of(id), (stored) => !isSame(stored, attributes)),
+        { concurrency: 64 }
+      )
+      if (!dryRun) {
+        yield* Effect.forEach(changed, ({ attributes, id, version }) => store.attributes.set(id, version, attributes), {
+          concurrency: 64,
+          discard: true
+        })
       }
-      return { items, invalid, corrupt, nextCursor: page.nextCursor }
+      return { read: executions.length, changed: changed.map(({ id }) => id), invalid, corrupt, nextCursor }
     })
 
 /** What an execution that has ended came to. */
@@ -196,6 +296,9 @@ export const make = (contract: Contract): Client<Spec> => {
     send: send(contract),
     get: (id) => Effect.flatMap(load(contract, id), decode),
     list: list(contract),
+    filter: (filter = {}) => filterOf(contract, "filter", filter),
+    count: count(contract),
+    reindex: reindex(contract),
     await: wait,
     run: (id, input) =>
       startOne(id, input).pipe(

@@ -3,6 +3,7 @@ import type * as Schema from "effect/Schema"
 import type { Schemas } from "../../Definition.js"
 import type { JsonObject } from "../../Json.js"
 import type * as activities from "../activity/contract.js"
+import { attributeCount, attributeName } from "../codec/validate.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { type Codec, type ExcessProperty, endCodec, never, nothing, objectCodec } from "../processor/schemaCodec.js"
 import * as migrations from "./migrations.js"
@@ -22,6 +23,8 @@ export interface Contract extends migrations.Versions {
   readonly children: ReadonlyMap<string, Contract>
   /** The activities, each under the key by which the definition names it. */
   readonly activities: ReadonlyMap<string, activities.Contract>
+  /** The function of each attribute, by its name. */
+  readonly attributes: ReadonlyMap<string, (context: unknown) => unknown>
   readonly result: Codec<unknown>
   readonly error: Codec<unknown>
   /** The first context of an execution that is started with an input. */
@@ -37,6 +40,7 @@ export interface Options {
   readonly initial?: ((input: never) => unknown) | undefined
   readonly events?: { readonly [kind: string]: Schema.Schema.AnyNoContext | undefined } | undefined
   readonly timers?: ReadonlyArray<string> | undefined
+  readonly attributes?: { readonly [name: string]: ((context: never) => unknown) | undefined } | undefined
   readonly result?: Schema.Schema.AnyNoContext | undefined
   readonly error?: Schema.Schema.AnyNoContext | undefined
   readonly onUnknownEvent?: "dead-letter" | "ignore" | undefined
@@ -70,6 +74,16 @@ const demandDistinct = (name: string, { activities }: References): void => {
   if (twice !== undefined) throw new Error(`definition ${name}: there are two activities of the name ${twice}`)
 }
 
+const attributesOf = (name: string, { attributes = {} }: Options): Contract["attributes"] => {
+  const functions = new Map<string, (context: unknown) => unknown>()
+  for (const [attribute, of] of Object.entries(attributes)) {
+    const problem = attributeName(attribute) ?? attributeCount(functions.size + 1)
+    if (problem !== undefined) throw new Error(`definition ${name}: attributes: ${problem}`)
+    if (of !== undefined) functions.set(attribute, (context) => Reflect.apply(of, undefined, [context]))
+  }
+  return functions
+}
+
 export const make = (name: string, options: Options, references: References): Contract => {
   if (name === "") throw new Error("a definition must have a name")
   if (options.input !== undefined && options.initial === undefined) {
@@ -87,6 +101,7 @@ export const make = (name: string, options: Options, references: References): Co
     events: new Map(Object.entries(schemas.events).map(([kind, schema]) => [kind, objectCodec(schema, "ignore")])),
     timers: new Set(options.timers),
     ...references,
+    attributes: attributesOf(name, options),
     result: schemas.result === undefined ? nothing : endCodec(schemas.result),
     error: schemas.error === undefined ? noError : endCodec(schemas.error),
     initial: initial === undefined ? (input) => input : (input) => Reflect.apply(initial, undefined, [input]),

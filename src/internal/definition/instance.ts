@@ -44,6 +44,12 @@ const migrated = (contract: Contract, execution: Execution): Either.Either<Execu
       })
   )
 
+/** The context of an execution, in the definition's own version. */
+export const contextOf = (contract: Contract, execution: Execution): Either.Either<unknown, StoredInvalid> =>
+  Either.flatMap(migrated(contract, execution), ({ context }) =>
+    part(contract, execution, "context", contract.context, context)
+  )
+
 /** An execution, decoded. */
 export const decode = (contract: Contract, execution: Execution): Either.Either<Instance<Spec>, StoredInvalid> =>
   Either.gen(function* () {

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Outcome } from "../../Activity.js"
@@ -18,8 +19,10 @@ import {
 import * as Step from "../../Step.js"
 import { decoder, type Fields } from "../options/decode.js"
 import { onFailure as policy } from "../options/worker.js"
+import * as facets from "../processor/facets.js"
 import { withPolicy } from "../processor/failurePolicy.js"
 import { invalidOf } from "../processor/step.js"
+import { written as attributesWritten, writtenStored } from "./attributes.js"
 import type { Contract } from "./contract.js"
 import { arrive, type Incoming } from "./incoming.js"
 import * as migrations from "./migrations.js"
@@ -105,24 +108,29 @@ const whereOf = (execution: Execution, event: Event) => ({
 
 /** The step as it is stored: its context encoded. What did not encode on the way is what it fails with. */
 const toStored = (
-  { context: codec }: Contract,
+  contract: Contract,
   before: Execution,
   decoded: unknown,
   event: Event,
   step: Step.Step<unknown>
 ): Either.Either<Step.Step, StepInvalid | ContextInvalid> => {
+  const { context: codec } = contract
   const where = whereOf(before, event)
   const invalid = invalidOf(step)
   if (invalid !== undefined) return Either.left(new StepInvalid({ ...where, ...invalid }))
-  // A context that no handler touched is written back as it was read.
-  const context =
-    step.execution.context === decoded ? Either.right(before.context) : codec.encode(step.execution.context)
-  return Either.mapBoth(context, {
-    onLeft: (problem) => new ContextInvalid({ ...where, operation: "encode", ...problem }),
-    onRight: (context) => {
-      const execution = { ...step.execution, context }
-      return step.commit === undefined ? { execution } : { execution, commit: step.commit }
-    }
+  return Either.gen(function* () {
+    // A context that no handler touched is written back as it was read.
+    const context = yield* Either.mapLeft(
+      step.execution.context === decoded ? Either.right(before.context) : codec.encode(step.execution.context),
+      (problem) => new ContextInvalid({ ...where, operation: "encode", ...problem })
+    )
+    const attributes = yield* Either.mapLeft(
+      attributesWritten(contract, step.execution.context),
+      (wrong) => new StepInvalid({ ...where, ...wrong })
+    )
+    const execution = { ...step.execution, context }
+    const commit = attributes === undefined ? step.commit : { ...step.commit, attributes }
+    return commit === undefined ? { execution } : { execution, commit }
   })
 }
 
@@ -183,5 +191,8 @@ export const make = <E, R, RP>(
   Either.gen(function* () {
     yield* checkOptions(contract)(options)
     const run = yield* toRun<E, R>(contract, handlers)
-    return withPolicy(typed(contract, run), options.onFailure ?? "retry")
+    const transition = withPolicy(typed(contract, run), options.onFailure ?? "retry")
+    return facets.mark(transition, {
+      attributes: (context) => Option.getOrUndefined(Either.getRight(writtenStored(contract, context)))
+    })
   })

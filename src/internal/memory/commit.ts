@@ -91,6 +91,7 @@ const apply = (
   for (const key of commit.stopped) stopActivity(tables, executionId, key)
   askActivities(tables, commit)
   followStatus(tables, executionId, stored)
+  if (commit.attributes !== undefined) tables.attributes.set(executionId, commit.attributes)
   if (commit.trace !== undefined) tables.traces.add(executionId, commit.trace, traceMax)
   return { _tag: "Applied", seqs }
 }

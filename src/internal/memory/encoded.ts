@@ -20,6 +20,7 @@ import * as verify from "./verify.js"
 export const make = (tables: Tables, traceMax: number): Encoded => ({
   exclusive: true,
   ...executions.make(tables),
+  ...executions.makeAttributes(tables),
   commit: (encoded) => commit(tables, traceMax, encoded),
   commitEach: (commits) => Effect.forEach(commits, (encoded) => Effect.exit(commit(tables, traceMax, encoded))),
   ...ledger.make(tables),

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
-import type { Encoded } from "../../EncodedStore.js"
+import type { Encoded, EncodedAttribute, EncodedFilter } from "../../EncodedStore.js"
 import { summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import { stringify } from "../codec/stringify.js"
@@ -34,6 +34,20 @@ export class Traces {
     const index = (rows.at(-1)?.index ?? -1) + 1
     const kept = traceMax > 0 ? rows.filter((row) => row.index > index - traceMax) : rows
     this.rows.set(executionId, [...kept, { index, entry }])
+  }
+}
+
+/** What executions are found by: the JSON texts of values by name. */
+export class AttributeRows {
+  private readonly rows = new Map<string, ReadonlyMap<string, string>>()
+
+  set(executionId: string, attributes: ReadonlyArray<EncodedAttribute>): void {
+    if (attributes.length === 0) this.rows.delete(executionId)
+    else this.rows.set(executionId, new Map(attributes))
+  }
+
+  of(executionId: string): ReadonlyMap<string, string> {
+    return this.rows.get(executionId) ?? new Map()
   }
 }
 
@@ -79,16 +93,21 @@ const listedOf = (row: ExecutionRow): Listed => {
 /** The status of an execution as a listing has it, null where there is none. */
 export const statusOf = (row: ExecutionRow | undefined): unknown => (row === undefined ? null : listedOf(row).status)
 
-const list = ({ executions }: Tables, query: Parameters<Encoded["list"]>[0]) => {
-  const { after, definitionId, idPrefix = "", limit, parentId, rootsOnly, status } = query
+const matching = (tables: Tables, filter: EncodedFilter) => {
+  const { attributes, definitionId, idPrefix = "", parentId, rootsOnly, status } = filter
   const statuses = status === undefined ? undefined : new Set<unknown>(status)
-  const matches = (row: ExecutionRow): boolean =>
+  return (row: ExecutionRow): boolean =>
     row.id.startsWith(idPrefix) &&
     (definitionId === undefined || row.definitionId === definitionId) &&
     (statuses === undefined || statuses.has(listedOf(row).status)) &&
     (!rootsOnly || listedOf(row).parentId === null) &&
-    (parentId === undefined || listedOf(row).parentId === parentId)
-  const page = Iterable.take(Iterable.filter(executions.after(after), matches), limit)
+    (parentId === undefined || listedOf(row).parentId === parentId) &&
+    attributes.every(([name, value]) => tables.attributes.of(row.id).get(name) === value)
+}
+
+const list = (tables: Tables, query: Parameters<Encoded["list"]>[0]) => {
+  const selected = Iterable.filter(tables.executions.after(query.after), matching(tables, query))
+  const page = Iterable.take(selected, query.limit)
   return Array.from(page, (row) => ({ ...row, parts: listedOf(row).parts }))
 }
 
@@ -104,6 +123,7 @@ const purge = (tables: Tables, id: string, expectedVersion: number): boolean => 
   }
   dropSpawns(tables, id)
   tables.activities.removeOf(id)
+  tables.attributes.set(id, [])
   tables.deadLetters.removeOf(id)
   return tables.executions.delete(id)
 }
@@ -117,7 +137,7 @@ const forEvent = (tables: Tables, id: string, eventId: string) =>
 /** The executions themselves, except for committing them. */
 export const make = (
   tables: Tables
-): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "purge" | "idsWithPrefix"> => ({
+): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "count" | "purge" | "idsWithPrefix"> => ({
   load: (id) => Effect.sync(() => Option.fromNullable(tables.executions.get(id))),
 
   loadForEvent: (id, eventId) => Effect.sync(() => forEvent(tables, id, eventId)),
@@ -125,6 +145,9 @@ export const make = (
   loadForEvents: (queries) => Effect.sync(() => queries.map(({ eventId, id }) => forEvent(tables, id, eventId))),
 
   list: (query) => Effect.sync(() => list(tables, query)),
+
+  count: (filter) =>
+    Effect.sync(() => Iterable.size(Iterable.filter(tables.executions.from(), matching(tables, filter)))),
 
   purge: (id, expectedVersion) => Effect.sync(() => purge(tables, id, expectedVersion)),
 
@@ -136,6 +159,20 @@ export const make = (
         (row) => row.id
       )
     )
+})
+
+/** What executions are found by. */
+export const makeAttributes = ({
+  attributes,
+  executions
+}: Tables): Pick<Encoded, "attributesOf" | "setAttributes"> => ({
+  attributesOf: (executionId) =>
+    Effect.sync(() => Array.from(attributes.of(executionId), ([name, value]) => ({ name, value }))),
+
+  setAttributes: (executionId, expectedVersion, given) =>
+    Effect.sync(() => {
+      if (executions.get(executionId)?.version === expectedVersion) attributes.set(executionId, given)
+    })
 })
 
 /** The traces of executions. */

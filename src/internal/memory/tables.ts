@@ -2,7 +2,7 @@ import { compareUtf8 } from "../codec/utf8Order.js"
 import { Activities } from "./activities.js"
 import { DeadLetters, Failures } from "./deadLetters.js"
 import { Definitions } from "./definitions.js"
-import { type ExecutionRow, Traces } from "./executions.js"
+import { AttributeRows, type ExecutionRow, Traces } from "./executions.js"
 import { Pools } from "./leases.js"
 import { Ledger } from "./ledger.js"
 import { Delayed, type OutboxRow } from "./outbox.js"
@@ -22,6 +22,7 @@ export class Tables {
   readonly spawns = new Numbered<SpawnRow>()
   readonly timers = new Timers()
   readonly activities = new Activities()
+  readonly attributes = new AttributeRows()
   readonly ledger = new Ledger()
   readonly failures = new Failures()
   readonly deadLetters = new DeadLetters()

@@ -17,6 +17,7 @@ import {
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
+import * as facets from "./facets.js"
 import { invalidOf } from "./step.js"
 import { within } from "./transitionTimeout.js"
 
@@ -112,7 +113,7 @@ export const withPolicy = <E, R, RP>(
     })
   }
   bounded.add(policed)
-  return policed
+  return facets.carry(transition, policed)
 }
 
 /** {@link withPolicy} for each of the definitions. */

@@ -18,6 +18,7 @@ import * as telemetryContext from "../telemetry/context.js"
 import * as log from "../telemetry/log.js"
 import { withSpan } from "../telemetry/metrics.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
+import * as facets from "./facets.js"
 import { settleCancel } from "./step.js"
 import * as telemetry from "./telemetry.js"
 import { TransitionTimeout } from "./transitionTimeout.js"
@@ -104,7 +105,7 @@ export const provider = <R>(
 ): Effect.Effect<<E>(transition: Transition<E, R>) => Transition<E>, never, R> =>
   Effect.map(Effect.context<R>(), (context) => {
     const provide = telemetryContext.provide(Context.add(context, TransitionTimeout, Duration.decode(timeout)))
-    return (transition) => (execution, event) => provide(transition(execution, event))
+    return (transition) => facets.carry(transition, (execution, event) => provide(transition(execution, event)))
   })
 
 /** The transitions with the services that they need. */

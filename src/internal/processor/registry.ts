@@ -2,6 +2,7 @@ import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { Transition, TransitionFailure } from "../../Processor.js"
 import { DefinitionVersionNotFound } from "../../ProcessorError.js"
+import * as facets from "./facets.js"
 
 /** A transition that takes executions of one version, and migrates those from `from` on; of any version, where it has none. */
 export interface Served<E> {
@@ -54,6 +55,14 @@ export class Registry<E> {
       definitionId,
       (this.versions.get(definitionId) ?? []).filter((one) => one !== served)
     )
+  }
+
+  /** What the definition says whose transition takes executions of a version; without one, the newest. */
+  facets(definitionId: string, version?: number): facets.Facets | undefined {
+    const served = this.versions.get(definitionId) ?? []
+    const newest = served.toSorted((one, other) => (other.version ?? 0) - (one.version ?? 0))[0]
+    const found = version === undefined || newest?.version === undefined ? newest : forVersion(served, version)
+    return found && facets.of(found.transition)
   }
 
   private set(definitionId: string, served: ReadonlyArray<Served<E>>): void {

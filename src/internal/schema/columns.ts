@@ -102,5 +102,9 @@ export const columns: { readonly [table in StoredTable]: Table } = {
   holdfast_activity_limits: {
     key: ["name", "key"],
     columns: { name: "text", key: "text", free_at: "real" }
+  },
+  holdfast_attributes: {
+    key: ["execution_id", "name"],
+    columns: { execution_id: "text", name: "text", value: "text" }
   }
 }

@@ -9,7 +9,7 @@ import { tables } from "./tables.js"
 import { fillListing, triggers } from "./triggers.js"
 
 /** The version of our additions to the tables; harel's own tables carry none. */
-export const schemaVersion = 4
+export const schemaVersion = 5
 
 const decode = decoder(Schema.Struct({ prefix }), refused("open", "SqlDriver"))
 

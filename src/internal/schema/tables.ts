@@ -144,6 +144,17 @@ const failures = (p: string): ReadonlyArray<string> => [
     )`
 ]
 
+/** The values that executions are found by: JSON texts, of which equal ones are equal values, which no client of a database changes. */
+const attributes = (p: string): ReadonlyArray<string> => [
+  lines`
+    CREATE TABLE IF NOT EXISTS ${p}holdfast_attributes (
+      execution_id TEXT NOT NULL,
+      name TEXT NOT NULL,
+      value TEXT NOT NULL,
+      PRIMARY KEY (execution_id, name)
+    ) WITHOUT ROWID`
+]
+
 /**
  * Activities that steps have asked for: one of a key for each execution. What has an `owner` runs there, and `claim` tells this run from
  * others. `free_at` of a limit is when all that has begun under its key would have been spread evenly.
@@ -180,5 +191,6 @@ export const tables = (p: string): ReadonlyArray<string> => [
   ...shared(p),
   ...companions(p),
   ...failures(p),
-  ...activities(p)
+  ...activities(p),
+  ...attributes(p)
 ]

@@ -92,7 +92,8 @@ const companions = (p: string): ReadonlyArray<string> => {
     forget("timer_failures_update", `UPDATE ON ${p}timers`, "timer_failures", timer),
     forget("dead_letters_purge", `DELETE ON ${p}executions`, "dead_letters", "execution_id = OLD.id"),
     // An execution that comes again under the id must not get what was meant for the one before.
-    forget("delayed_purge", `DELETE ON ${p}executions`, "delayed", "target_id = OLD.id")
+    forget("delayed_purge", `DELETE ON ${p}executions`, "delayed", "target_id = OLD.id"),
+    forget("attributes_purge", `DELETE ON ${p}executions`, "attributes", "execution_id = OLD.id")
   ]
 }
 

@@ -114,6 +114,11 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
   }
   if (commit.stopped.length > 0) add(texts.stopActivities, id, JSON.stringify(commit.stopped))
   if (commit.asked.activities.length > 0) addActivities(commit, (...params) => add(texts.askActivities, ...params))
+  if (commit.attributes !== undefined) {
+    const attributes = JSON.stringify(commit.attributes)
+    if (commit.attributes.length > 0) add(texts.writeAttributes, id, attributes)
+    if (version > 0) add(texts.removeAttributes, id, attributes)
+  }
   if (commit.trace !== undefined) {
     add(texts.trace, id, id, commit.trace)
     if (traceMax > 0) add(texts.trimTrace, id, id, traceMax)

@@ -1,5 +1,6 @@
 import { lines } from "../util/lines.js"
 import { askActivities, stopActivities } from "./activityStatements.js"
+import { removeAttributes, writeAttributes } from "./attributeStatements.js"
 import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./expressions.js"
 
 /** The last index of an execution's trace. The column can hold anything: only integers count as indexes. */
@@ -87,6 +88,8 @@ const sideWrites = (p: string, guard: string) => ({
     ORDER BY key`,
   stopActivities: stopActivities(p, guard),
   askActivities: askActivities(p, guard),
+  writeAttributes: writeAttributes(p, guard),
+  removeAttributes: removeAttributes(p, guard),
   trace: appendTrace(p, guard),
   trimTrace: lines`
     ${trimTrace(p)}

@@ -11,6 +11,7 @@ const owners = {
   holdfast_delayed: "target_id",
   spawns: "parent_id",
   holdfast_activities: "execution_id",
+  holdfast_attributes: "execution_id",
   holdfast_dead_letters: "execution_id"
 }
 

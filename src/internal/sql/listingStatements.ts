@@ -1,38 +1,95 @@
+import type { EncodedAttribute } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import { summaryPaths } from "../codec/execution.js"
 import { compareUtf8, prefixEnd } from "../codec/utf8Order.js"
 import { lines } from "../util/lines.js"
 import { exact } from "./expressions.js"
 
-/** What a listing selects; no status is any status. It begins behind an id, or with the first one, which may be empty. */
-export interface ListFilter {
+/** What is selected; no status is any status. */
+export interface Filter {
   readonly definitionId: string | undefined
   readonly status: ReadonlyArray<string>
   readonly rootsOnly: boolean
   readonly idPrefix: string | undefined
   readonly parentId: string | undefined
+  readonly attributes: ReadonlyArray<EncodedAttribute>
+}
+
+/** What a listing selects. It begins behind an id, or with the first one, which may be empty. */
+export interface ListFilter extends Filter {
   readonly after: string | undefined
   readonly limit: number
 }
 
+/** A condition, and what its parameters are. */
+interface Condition {
+  readonly text: string
+  readonly params: ReadonlyArray<string>
+}
+
+const all = (conditions: ReadonlyArray<Condition | undefined>): Condition => {
+  const given = conditions.flatMap((condition) => (condition === undefined || condition.text === "" ? [] : [condition]))
+  return { text: given.map(({ text }) => text).join("\n  AND "), params: given.flatMap(({ params }) => params) }
+}
+
+const attribute = (row: string, [name, value]: EncodedAttribute): Condition => ({
+  text: `${row}.name = ? AND ${row}.value = ?`,
+  params: [name, value]
+})
+
+/** What a row `l` of the listing must be. With a sign before it, a column's own index is no choice. */
+const listed = ({ definitionId, parentId, rootsOnly, status }: Filter, sign: string): Condition =>
+  all([
+    parentId === undefined ? undefined : { text: `${sign}l.parent_id = ?`, params: [parentId] },
+    definitionId === undefined ? undefined : { text: `${sign}l.definition_id = ?`, params: [definitionId] },
+    status.length === 0
+      ? undefined
+      : { text: `${sign}l.status IN (${status.map(() => "?").join(", ")})`, params: status },
+    rootsOnly ? { text: `${sign}l.parent_id IS NULL`, params: [] } : undefined
+  ])
+
+/** The attributes that a row `a` of them and others of its execution must be. */
+const attributes = (p: string, [first, ...others]: ReadonlyArray<EncodedAttribute>): Condition =>
+  all([
+    first && attribute("a", first),
+    ...others.map((other) => {
+      const { params, text } = attribute("b", other)
+      const row = `SELECT 1 FROM ${p}holdfast_attributes AS b WHERE b.execution_id = a.execution_id AND ${text}`
+      return { text: `EXISTS (${row})`, params }
+    })
+  ])
+
+/** Where executions with attributes are found: by the first one, and then each by its id. */
+const byAttribute = (p: string): string => lines`
+  ${p}holdfast_attributes AS a
+  CROSS JOIN ${p}holdfast_listing AS l ON l.id = a.execution_id`
+
 /** One walk along an index, in the order of ids. */
 interface Walk {
+  readonly from: string
+  readonly id: string
   readonly condition: string
   readonly params: ReadonlyArray<string | number>
 }
 
 /** Where the ids of a page begin and end. */
-const range = (after: string | undefined, idPrefix: string | undefined): Walk => {
+const range = (id: string, after: string | undefined, idPrefix: string | undefined): Condition => {
   const end = idPrefix === undefined ? undefined : prefixEnd(idPrefix)
   const begins = idPrefix !== undefined && (after === undefined || compareUtf8(after, idPrefix) < 0)
-  const from = begins || after === undefined ? "id >= ?" : "id > ?"
+  const from = begins || after === undefined ? `${id} >= ?` : `${id} > ?`
   const first = begins ? idPrefix : (after ?? "")
-  return end === undefined
-    ? { condition: from, params: [first] }
-    : { condition: `${from} AND id < ?`, params: [first, end] }
+  return end === undefined ? { text: from, params: [first] } : { text: `${from} AND ${id} < ?`, params: [first, end] }
 }
 
-const walksOf = (filter: ListFilter): ReadonlyArray<Walk> => {
+const attributeWalk = (p: string, filter: ListFilter): Walk => {
+  const id = "a.execution_id"
+  const begin = range(id, filter.after, filter.idPrefix)
+  const { params, text } = all([attributes(p, filter.attributes), begin, listed(filter, "+")])
+  return { from: byAttribute(p), id, condition: text, params: [...params, filter.limit] }
+}
+
+const walksOf = (p: string, filter: ListFilter): ReadonlyArray<Walk> => {
+  if (filter.attributes.length > 0) return [attributeWalk(p, filter)]
   const { after, definitionId, idPrefix, limit, parentId, rootsOnly, status } = filter
   const owners = [parentId, definitionId].filter((id) => id !== undefined)
   const statuses = status.length === 0 ? [[]] : status.map((name) => [name])
@@ -40,23 +97,26 @@ const walksOf = (filter: ListFilter): ReadonlyArray<Walk> => {
   const [parent, sign] = parentId === undefined ? ["", ""] : ["parent_id = ? AND ", "+"]
   const definition = definitionId === undefined ? "" : `${sign}definition_id = ? AND `
   const conditions = `${parent}${definition}${status.length === 0 ? "" : `${sign}status = ? AND `}`
-  const all = rootsOnly ? ["parent_id IS NULL AND "] : [""]
+  const any = rootsOnly ? ["parent_id IS NULL AND "] : [""]
   const either = rootsOnly ? ["root = 1 AND "] : ["root = 0 AND ", "root = 1 AND "]
-  const roots = conditions === "" || parentId !== undefined ? all : either
-  const id = range(after, idPrefix)
+  const roots = conditions === "" || parentId !== undefined ? any : either
+  const ids = range("id", after, idPrefix)
+  const from = `${p}holdfast_listing`
   return statuses.flatMap((name) =>
     roots.map((root) => ({
-      condition: conditions + root + id.condition,
-      params: [...owners, ...name, ...id.params, limit]
+      from,
+      id: "id",
+      condition: conditions + root + ids.text,
+      params: [...owners, ...name, ...ids.params, limit]
     }))
   )
 }
 
 const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
   const ids = walks.map(
-    ({ condition }) => lines`
+    ({ condition, from, id }) => lines`
       SELECT id
-      FROM (SELECT id FROM ${p}holdfast_listing WHERE ${condition} ORDER BY id LIMIT ?)`
+      FROM (SELECT ${id} AS id FROM ${from} WHERE ${condition} ORDER BY ${id} LIMIT ?)`
   )
   const parts = summaryPaths.map((key) => `'$.${key}'`).join(", ")
   return lines`
@@ -83,11 +143,13 @@ const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
  * without a parent, where the index tells them apart. Merging the walks keeps the cost of a page the same wherever it begins and however
  * many rows there are: a single walk with `status IN (...)` would sort all of them, one that looks at each row's parent would pass over
  * all children. A text depends on the filter's shape alone.
+ *
+ * With attributes there is one walk, along those that are equal to the first of them; each is then looked at.
  */
 export const makeListingSql = (p: string) => {
   const texts = new Map<string, string>()
   return (filter: ListFilter): Statement => {
-    const walks = walksOf(filter)
+    const walks = walksOf(p, filter)
     const shape = walks.map(({ condition }) => condition).join("; ")
     const sql = texts.get(shape) ?? listing(p, walks)
     texts.set(shape, sql)
@@ -100,3 +162,20 @@ export const makeCountsSql = (p: string): string => lines`
   SELECT definition_id, status, COUNT(*)
   FROM ${p}holdfast_listing
   GROUP BY definition_id, status`
+
+/** Makes the statement that counts. */
+export const makeCountSql =
+  (p: string) =>
+  (filter: Filter): Statement => {
+    const found = filter.attributes.length > 0
+    const { params, text } = all([
+      attributes(p, filter.attributes),
+      range(found ? "a.execution_id" : "l.id", undefined, filter.idPrefix),
+      listed(filter, found ? "+" : "")
+    ])
+    const sql = lines`
+      SELECT COUNT(*)
+      FROM ${found ? byAttribute(p) : `${p}holdfast_listing AS l`}
+      WHERE ${text}`
+    return { sql, params }
+  }

@@ -1,12 +1,13 @@
 import { lines } from "../util/lines.js"
 import { makeActivitySql } from "./activityStatements.js"
+import { makeAttributeSql } from "./attributeStatements.js"
 import { makeCommitSql } from "./commitStatements.js"
 import { makeDeadLetterSql, makeStatsSql } from "./deadLetterStatements.js"
 import { makeDefinitionSql, makeExecutionSql, makeTraceSql } from "./executionStatements.js"
 import { exact, lastNumber } from "./expressions.js"
 import { makeLeaseSql } from "./leaseStatements.js"
 import { makeLedgerSql } from "./ledgerStatements.js"
-import { makeCountsSql, makeListingSql } from "./listingStatements.js"
+import { makeCountSql, makeCountsSql, makeListingSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
 import { makeTimerSql } from "./timerStatements.js"
 import { makeVerifySql } from "./verifyStatements.js"
@@ -50,6 +51,8 @@ export const makeSql = (p: string) => ({
   commit: makeCommitSql(p),
   executions: makeExecutionSql(p),
   listing: makeListingSql(p),
+  count: makeCountSql(p),
+  attributes: makeAttributeSql(p),
   trace: makeTraceSql(p),
   ledger: makeLedgerSql(p),
   outbox: makeOutboxSql(p),

@@ -20,6 +20,10 @@ const between = (p: string, table: StoredTable): { readonly problem: string; rea
     const row = `SELECT 1 FROM ${p}holdfast_listing AS l WHERE l.id = t.id`
     return { problem: `CASE WHEN NOT EXISTS (${row}) THEN 'holdfast_listing: has no row for it' END`, join: "" }
   }
+  if (table === "holdfast_attributes") {
+    const row = `SELECT 1 FROM ${p}executions AS e WHERE e.id = t.execution_id`
+    return { problem: `CASE WHEN NOT EXISTS (${row}) THEN 'execution_id: there is no such execution' END`, join: "" }
+  }
   if (table !== "holdfast_listing") return { problem: "NULL", join: "" }
   const { definitionId, parentId, root, status } = listed("e")
   return {

@@ -1,11 +1,12 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded } from "../../EncodedStore.js"
+import type { Encoded, EncodedFilter } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import { prefixEnd } from "../codec/utf8Order.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
+import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 
 const load = (database: Database, id: string) =>
   Effect.map(
@@ -42,8 +43,8 @@ const loadForEvents = (database: Database, queries: Parameters<NonNullable<Encod
 }
 
 const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
-  const { after, definitionId, idPrefix, limit, parentId, rootsOnly, status = [] } = query
-  const filter = { definitionId, status, rootsOnly, idPrefix, parentId }
+  const { after, limit, parentId, ...rest } = query
+  const filter = { ...rest, parentId, status: query.status ?? [] }
   const statement = (row: Row | undefined, limit: number) =>
     database.sql.listing({ ...filter, after: row === undefined ? after : String(row[0]), limit })
   // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.
@@ -51,6 +52,30 @@ const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
   return Effect.map(pages.read(database, { operation }, limit, { statement }), (rows) =>
     rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
   )
+}
+
+const count = (database: Database, filter: EncodedFilter) => {
+  const { params, sql } = database.sql.count({ ...filter, status: filter.status ?? [] })
+  return Effect.map(pages.first(database, { operation: "countExecutions" }, sql, ...params), (row) =>
+    Number(Option.getOrElse(row, (): Row => [])[0])
+  )
+}
+
+/** What executions are found by. */
+export const makeAttributes = (database: Database): Pick<Encoded, "attributesOf" | "setAttributes"> => {
+  const sql = database.sql.attributes
+  return {
+    attributesOf: (executionId) =>
+      Effect.map(pages.rows(database, { operation: "attributesOf", executionId }, sql.of, executionId), (rows) =>
+        rows.map(([name, value]) => ({ name, value }))
+      ),
+
+    setAttributes: (executionId, expectedVersion, attributes) => {
+      const params = [executionId, JSON.stringify(attributes), executionId, expectedVersion]
+      const statements = [sql.write, sql.remove].map((sql) => ({ sql, params }))
+      return Effect.asVoid(repeatableWrite.run(database, { operation: "setAttributes", executionId }, statements))
+    }
+  }
 }
 
 const purge = (database: Database, id: string, expectedVersion: number) => {
@@ -97,11 +122,12 @@ const readTrace = (database: Database, executionId: string) => {
 /** The executions themselves, except for committing them. */
 export const make = (
   database: Database
-): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "purge" | "idsWithPrefix"> => ({
+): Pick<Encoded, "load" | "loadForEvent" | "loadForEvents" | "list" | "count" | "purge" | "idsWithPrefix"> => ({
   load: (id) => load(database, id),
   loadForEvent: (id, eventId) => loadForEvent(database, id, eventId),
   loadForEvents: (queries) => loadForEvents(database, queries),
   list: (query) => list(database, query),
+  count: (filter) => count(database, filter),
   purge: (id, expectedVersion) => purge(database, id, expectedVersion),
   idsWithPrefix: (prefix) => idsWithPrefix(database, prefix)
 })

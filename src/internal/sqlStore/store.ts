@@ -29,6 +29,7 @@ const makeEncoded = (database: databases.Database, prefix: string, traceMax: num
   otherWrites: database.driver.otherWrites,
   rows: transfer.make(database, prefix),
   ...executions.make(database),
+  ...executions.makeAttributes(database),
   ...commit.make(database, traceMax),
   ...ledger.make(database),
   ...outbox.make(database),

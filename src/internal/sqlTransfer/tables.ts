@@ -8,6 +8,7 @@ const moved = {
   processed_events: columns.processed_events,
   holdfast_marks: columns.holdfast_marks,
   trace: columns.trace,
+  holdfast_attributes: columns.holdfast_attributes,
   definitions: columns.definitions,
   holdfast_dead_letters: columns.holdfast_dead_letters,
   timers: columns.timers,

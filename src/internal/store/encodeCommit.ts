@@ -52,6 +52,7 @@ const encode = <A>(
 
 const textsOf = ({
   asked,
+  attributes,
   data,
   delayed,
   emits,
@@ -62,6 +63,7 @@ const textsOf = ({
   ...[...(emits ?? []), ...(delayed ?? [])].map(({ event }) => event),
   ...(spawns ?? []).map(({ context }) => context),
   ...(asked?.activities ?? []).map(({ payload }) => payload),
+  ...(attributes ?? []).flat(),
   trace
 ]
 
@@ -246,6 +248,7 @@ export const encodeCommit = (
       cancelled,
       spawns: spawnsOf(write, commit.spawns ?? []),
       ...activitiesOf(write, commit.activities ?? [], emission, after),
+      attributes: commit.attributes && validate.attributes(checks, commit.attributes),
       trace: trace === undefined ? undefined : encode(write, traceStep, trace, "trace", checks.limits.commit).text,
       ack: commit.ack
     }

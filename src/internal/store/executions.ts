@@ -3,9 +3,9 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { TraceEntry } from "../../Commit.js"
-import type { EncodedExecution, EncodedSummary } from "../../EncodedStore.js"
+import type { EncodedExecution, EncodedFilter, EncodedSummary } from "../../EncodedStore.js"
 import type { Execution, ExecutionSummary, Status } from "../../Execution.js"
-import type { ExecutionStore, ListQuery } from "../../ExecutionStore.js"
+import type { ExecutionFilter, ExecutionStore } from "../../ExecutionStore.js"
 import { type StoreCorrupt, type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as cursor from "../codec/cursor.js"
 import * as executionCodec from "../codec/execution.js"
@@ -60,7 +60,7 @@ const decodeStep =
 
 const statusesOf = (
   call: validate.Call,
-  { status }: ListQuery
+  { status }: ExecutionFilter
 ): Either.Either<ReadonlyArray<Status> | undefined, StoreRejected> => {
   if (status === undefined) return Either.right(undefined)
   const unknown = status.find((name) => !executionCodec.statuses.includes(name))
@@ -69,6 +69,57 @@ const statusesOf = (
     : Either.left(validate.rejected(call, "status", `there is no status ${String(unknown)}`))
 }
 
+/** What a filter selects, checked; nothing where it can select nothing. */
+const filterOf = (
+  backend: Backend,
+  call: validate.Call,
+  query: ExecutionFilter
+): Effect.Effect<EncodedFilter | undefined, StoreRejected> =>
+  Effect.gen(function* () {
+    const { attributes = {}, definitionId, idPrefix = "", parentId, rootsOnly = false } = query
+    if (definitionId !== undefined) yield* checkIds(backend, call, { definitionId })
+    if (parentId !== undefined) yield* checkIds(backend, call, { parentId })
+    yield* validate.refuse(call, "idPrefix", backend.checks.text(idPrefix))
+    const status = yield* statusesOf(call, query)
+    const sought = yield* validate.catching(call, () => validate.attributes(backend.checks, attributes))
+    const parts = { definitionId, status, rootsOnly, parentId, attributes: sought }
+    return status?.length === 0 ? undefined : { ...parts, idPrefix: idPrefix === "" ? undefined : idPrefix }
+  })
+
+const countExecutions =
+  (backend: Backend): ExecutionStore["countExecutions"] =>
+  (query = {}) =>
+    Effect.flatMap(filterOf(backend, { operation: "countExecutions" }, query), (filter) =>
+      filter === undefined ? Effect.succeed(0) : backend.encoded.count(filter)
+    )
+
+/** What executions are found by. */
+export const makeAttributes = (backend: Backend): ExecutionStore["attributes"] => ({
+  of: (executionId) =>
+    Effect.gen(function* () {
+      const operation = "attributesOf"
+      yield* checkIds(backend, { operation, executionId }, { executionId })
+      const found = yield* backend.encoded.attributesOf(executionId)
+      const entries = yield* Either.all(
+        found.map(({ name, value }) =>
+          rows.decode({ operation, table: "holdfast_attributes", key: `${executionId} ${String(name)}` }, () =>
+            rows.attribute({ name, value })
+          )
+        )
+      )
+      return Object.fromEntries(entries)
+    }),
+
+  set: (executionId, expectedVersion, attributes) =>
+    Effect.gen(function* () {
+      const call = { operation: "setAttributes", executionId }
+      yield* checkIds(backend, call, { executionId })
+      yield* checkWhole(call, "expectedVersion", expectedVersion, 1)
+      const written = yield* validate.catching(call, () => validate.attributes(backend.checks, attributes))
+      return yield* backend.encoded.setAttributes(executionId, expectedVersion, written)
+    })
+})
+
 const listExecutions =
   (backend: Backend): ExecutionStore["listExecutions"] =>
   (query = {}) =>
@@ -76,26 +127,12 @@ const listExecutions =
       const call = { operation: "listExecutions" }
       const limit = query.limit ?? defaultPage
       yield* checkWhole(call, "limit", limit, 1, maxPage)
-      if (query.definitionId !== undefined) yield* checkIds(backend, call, { definitionId: query.definitionId })
-      if (query.parentId !== undefined) yield* checkIds(backend, call, { parentId: query.parentId })
-      if (query.idPrefix !== undefined) yield* validate.refuse(call, "idPrefix", backend.checks.text(query.idPrefix))
-      const status = yield* statusesOf(call, query)
+      const filter = yield* filterOf(backend, call, query)
       const after = query.cursor === undefined ? undefined : cursor.decode(query.cursor)
       if (query.cursor !== undefined && after === undefined) {
         return yield* validate.rejected(call, "cursor", "is not a cursor that a page gave")
       }
-      const found =
-        status?.length === 0
-          ? []
-          : yield* backend.encoded.list({
-              definitionId: query.definitionId,
-              status,
-              rootsOnly: query.rootsOnly ?? false,
-              idPrefix: query.idPrefix === "" ? undefined : query.idPrefix,
-              parentId: query.parentId,
-              after,
-              limit: limit + 1
-            })
+      const found = filter === undefined ? [] : yield* backend.encoded.list({ ...filter, after, limit: limit + 1 })
       const page = found.slice(0, limit)
       const { corrupt, entries } = rows.partition(page, (row) => decodeSummary(backend, row))
       const last = found.length > limit ? page.at(-1)?.id : undefined
@@ -166,7 +203,15 @@ export const make = (
   backend: Backend
 ): Pick<
   ExecutionStore,
-  "load" | "loadForEvent" | "loadForEvents" | "listExecutions" | "appendTrace" | "readTrace" | "purge" | "idsWithPrefix"
+  | "load"
+  | "loadForEvent"
+  | "loadForEvents"
+  | "listExecutions"
+  | "countExecutions"
+  | "appendTrace"
+  | "readTrace"
+  | "purge"
+  | "idsWithPrefix"
 > => {
   const { checks, encoded, notify } = backend
 
@@ -184,6 +229,8 @@ export const make = (
     loadForEvents: loadForEvents(backend),
 
     listExecutions: listExecutions(backend),
+
+    countExecutions: countExecutions(backend),
 
     appendTrace: (executionId, step) =>
       Effect.gen(function* () {

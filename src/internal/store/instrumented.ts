@@ -171,6 +171,25 @@ const inspections = (store: ExecutionStore): Pick<ExecutionStore, "stats" | "cou
   verify: measured("verify", store.verify)
 })
 
+const instrumentedDeadLetters = ({
+  bury,
+  discard,
+  list,
+  recordFailure,
+  redrive
+}: ExecutionStore["deadLetters"]): ExecutionStore["deadLetters"] => ({
+  recordFailure: measured("recordFailure", recordFailure),
+  bury: measuredBury(bury),
+  list: measured("listDeadLetters", list),
+  redrive: measured("redrive", redrive),
+  discard: measured("discard", discard)
+})
+
+const instrumentedAttributes = ({ of, set }: ExecutionStore["attributes"]): ExecutionStore["attributes"] => ({
+  of: measured("attributesOf", of),
+  set: measured("setAttributes", set)
+})
+
 /** A store whose operations are measured, and whose commits are in spans. */
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
@@ -188,6 +207,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     save: (execution) => Effect.map(measuredCommit(execution), (committed) => committed.execution),
     isProcessed: measured("isProcessed", store.isProcessed),
     listExecutions: measured("listExecutions", store.listExecutions),
+    countExecutions: measured("countExecutions", store.countExecutions),
     enqueue: measuredEnqueue(store.enqueue),
     pendingOutbox: measured("pendingOutbox", store.pendingOutbox),
     ackOutbox: measured("ackOutbox", store.ackOutbox),
@@ -229,13 +249,8 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       owned: measured("ownedActivities", store.activities.owned),
       cancel: measuredCancel(store.activities.cancel)
     },
-    deadLetters: {
-      recordFailure: measured("recordFailure", store.deadLetters.recordFailure),
-      bury: measuredBury(store.deadLetters.bury),
-      list: measured("listDeadLetters", store.deadLetters.list),
-      redrive: measured("redrive", store.deadLetters.redrive),
-      discard: measured("discard", store.deadLetters.discard)
-    },
+    attributes: instrumentedAttributes(store.attributes),
+    deadLetters: instrumentedDeadLetters(store.deadLetters),
     ledger: {
       mark: operation("markProcessed")(store.ledger.mark),
       prune: measured("pruneProcessed", store.ledger.prune)

@@ -33,6 +33,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     ...timers.make(backend),
     ...definitions.make(backend),
     activities: activities.make(backend),
+    attributes: executions.makeAttributes(backend),
     deadLetters: deadLetters.make(backend),
     leases: leases.make(backend),
     stats: inspection.makeStats(backend),

@@ -39,6 +39,9 @@ export const make = (options: Options): Limits => {
   }
 }
 
+/** How many attributes an execution has at most: each is a row, and an entry in an index. */
+export const mostAttributes = 32
+
 /** Whether a text is longer than this many bytes of UTF-8. It stops reading as soon as that is known. */
 export const exceeds = (text: string, maxBytes: number): boolean => {
   if (text.length * 3 <= maxBytes) return false

@@ -148,6 +148,12 @@ const anything: ReadonlyArray<readonly [table: Table, row: Row, key: string, pro
   ["holdfast_activities", { ...asked, seq: 0 }, "0", "seq: is not above 0"],
   ["holdfast_activities", { ...asked, ready_at: "soon" }, "7", "ready_at: expected a finite number, found a text"],
   [
+    "holdfast_attributes",
+    { execution_id: "a", name: "n", value: "1" },
+    "a n",
+    "execution_id: there is no such execution"
+  ],
+  [
     "holdfast_activity_limits",
     { name: "n", key: "k", free_at: "soon" },
     "n k",

@@ -32,6 +32,7 @@ export const everything = (eventId: string): Commit.Commit => ({
   timers: [Commit.scheduleTimer(`${eventId}-path`, 1790000060)],
   spawns: [spawn(`${eventId}-child`)],
   activities: [activity(`${eventId}-key`)],
+  attributes: { customer: eventId },
   trace: step(eventId)
 })
 

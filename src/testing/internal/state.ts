@@ -183,6 +183,7 @@ export const visible = (ids: ReadonlyArray<string>, eventIds: ReadonlyArray<stri
       deadLetters: yield* deadLetters(),
       stats: yield* self.stats,
       traces: yield* Effect.forEach(ids, trace),
+      attributes: yield* Effect.forEach(ids, self.attributes.of),
       processed: yield* Effect.forEach(ids, (id) => Effect.forEach(eventIds, (event) => self.isProcessed(id, event)))
     }
   })

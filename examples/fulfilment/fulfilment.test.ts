@@ -4,16 +4,30 @@ import { ExecutionRuntime, MemoryStore } from "holdfast"
 import * as DefinitionError from "holdfast/DefinitionError"
 import { Fulfilment } from "./app.js"
 import { Order, Payments } from "./order.js"
-import { Carrier, Shipment } from "./shipment.js"
+import { Carrier, NoAnswer, Shipment } from "./shipment.js"
 
-/** Partners that write down what they were asked. */
-const recording = () => {
+/** Partners that write down what they were asked; the carrier does not answer at first, and the bank takes its time. */
+const recording = ({ failing = 0 }: { readonly failing?: number } = {}) => {
   const refunds: Array<readonly [payment: string, amount: number, key: string]> = []
+  const bookings: Array<readonly [item: string, key: string]> = []
   const layer = Layer.mergeAll(
-    Layer.succeed(Carrier, { book: (item) => Effect.succeed(`track-${item}`) }),
-    Layer.succeed(Payments, { refund: (...refund) => Effect.sync(() => void refunds.push(refund)) })
+    Layer.succeed(Carrier, {
+      book: (item, key) =>
+        Effect.suspend(() => {
+          bookings.push([item, key])
+          const times = bookings.filter(([, asked]) => asked === key).length
+          return times > failing ? Effect.succeed(`track-${item}`) : Effect.fail(new NoAnswer())
+        })
+    }),
+    Layer.succeed(Payments, {
+      refund: (...refund) =>
+        Effect.zipRight(
+          Effect.sleep("1 minute"),
+          Effect.sync(() => void refunds.push(refund))
+        )
+    })
   )
-  return { refunds, layer: Fulfilment.pipe(Layer.provide(layer), Layer.provideMerge(MemoryStore.layer)) }
+  return { bookings, refunds, layer: Fulfilment.pipe(Layer.provide(layer), Layer.provideMerge(MemoryStore.layer)) }
 }
 
 const items = [
@@ -62,8 +76,40 @@ describe("An order", () => {
       yield* idle
       const end = yield* Effect.fork(Order.await("o"))
       yield* TestClock.adjust("14 days")
+      assert.strictEqual((yield* Order.get("o")).activePath, "Refunding")
+      // The bank is slow, and holds up nobody.
+      yield* Order.start("p", { customer: "bob", items })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Order.get("p")).activePath, "AwaitingPayment")
+      yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* end, { trackings: ["track-lamp"], refunded: 115 })
-      assert.deepStrictEqual(refunds, [["p", 115, "o"]])
+      assert.deepStrictEqual(
+        refunds.map(([payment, amount]) => [payment, amount]),
+        [["p", 115]]
+      )
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is booked when its carrier answers at last, under one key", () => {
+    const { bookings, layer } = recording({ failing: 2 })
+    return Effect.gen(function* () {
+      yield* Order.start("o", { customer: "ada", items: [{ sku: "lamp", price: 40 }] })
+      yield* Order.send("o", "Paid", { payment: "p", amount: 40 })
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Shipment.get("o:Shipments:0")).context.tracking, "track-lamp")
+      assert.deepStrictEqual([bookings.length, new Set(bookings.map(([, key]) => key)).size], [3, 1])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is refunded where its carrier never answers", () => {
+    const { bookings, layer } = recording({ failing: Number.POSITIVE_INFINITY })
+    return Effect.gen(function* () {
+      yield* Order.start("o", { customer: "ada", items: [{ sku: "lamp", price: 40 }] })
+      yield* Order.send("o", "Paid", { payment: "p", amount: 40 })
+      const end = yield* Effect.fork(Order.await("o"))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* end, { trackings: [], refunded: 40 })
+      assert.strictEqual(bookings.length, 10)
     }).pipe(Effect.provide(layer))
   })
 })

@@ -260,6 +260,32 @@ describe("Migrating all", () => {
     }).pipe(inMemory)
   )
 
+  it.effect("writes what executions are found by, and names of whom that cannot be made", () =>
+    Effect.gen(function* () {
+      const Found = Definition.make("order", {
+        version: 2,
+        context: Schema.Struct({ cents: Schema.Number }),
+        attributes: {
+          cents: ({ cents }) => {
+            if (cents === 0) throw new Error("nothing")
+            return cents
+          }
+        },
+        migrations: { 1: ({ context }) => ({ context: { cents: Number(context["total"]) * 100 } }) }
+      })
+      yield* running("a", "1")
+      yield* running("b", "0")
+      const found = yield* problems(Found)
+      assert.deepStrictEqual(shown(found), ["b: attribute at cents: its function died: Error: nothing"])
+      assert.deepStrictEqual(yield* Definition.migrateAll(Found), { migrated: 1, problems: found })
+      const { items } = yield* Found.list({ where: { cents: 100 } })
+      assert.deepStrictEqual(
+        items.map(({ definitionVersion, id }) => [id, definitionVersion]),
+        [["a", 2]]
+      )
+    }).pipe(inMemory)
+  )
+
   it.effect("takes an execution again where another commit came first", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore.ExecutionStore

@@ -14,6 +14,7 @@ import type { Problem } from "../processor/parseProblem.js"
 import { forVersion } from "../processor/registry.js"
 import { named } from "../processor/stepChildren.js"
 import { makeAt } from "../processor/step.js"
+import * as attributes from "./attributes.js"
 import type { Contract } from "./contract.js"
 import { arrive, endedChild } from "./incoming.js"
 import * as instance from "./instance.js"
@@ -46,11 +47,15 @@ export const takes = ({ contracts }: Deployed, { definitionVersion }: Execution.
 const begun = (contract: Contract, execution: Execution.Execution): Execution.Execution =>
   Either.getOrElse(migrations.migrate(contract, execution), () => execution)
 
-/** What of the context, and of an end, does not decode. */
+/** What of the context, and of an end, does not decode, and what attribute cannot be made of it. */
 export const misread = (contract: Contract, execution: Execution.Execution): ReadonlyArray<Found> =>
   Either.match(instance.decode(contract, execution), {
-    onLeft: ({ part, path, problem }) => [{ subject: part, path, problem }],
-    onRight: () => []
+    onLeft: ({ part, path, problem }): ReadonlyArray<Found> => [{ subject: part, path, problem }],
+    onRight: ({ context }) =>
+      Either.match(attributes.of(contract, context), {
+        onLeft: ({ path, problem, subject }): ReadonlyArray<Found> => [{ subject, path, problem }],
+        onRight: () => []
+      })
   })
 
 const unnamed = ({ name, version }: Contract, subject: string, becomes: string): Found => ({

@@ -6,9 +6,10 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { originOfCommand, traceStep } from "../../Commit.js"
 import type { CheckProblem, MigratedAll } from "../../Definition.js"
-import type { Execution } from "../../Execution.js"
+import type { Attributes, Execution } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
+import { writtenStored } from "./attributes.js"
 import { byName, corrupt, type Deployed, misread, pages, takes } from "./check.js"
 import type { Contract } from "./contract.js"
 import * as migrations from "./migrations.js"
@@ -23,20 +24,33 @@ interface Outcome {
 
 const nothing: Outcome = { migrated: false, problems: [] }
 
+/** An execution as it is to be written, and what it is found by. */
+interface Migrated {
+  readonly execution: Execution
+  readonly attributes: Attributes | undefined
+}
+
 /** An execution in the version that would run it, where that is not its own; or why it cannot be that. */
 const migrated = (
   deployed: Deployed,
-  execution: Execution
-): Option.Option<Either.Either<Execution, Outcome["problems"]>> => {
-  const contract = takes(deployed, execution)
-  if (contract === undefined || contract.version === execution.definitionVersion) return Option.none()
-  const problems = misread(contract, execution).filter(({ subject }) => subject === "context")
-  if (problems.length === 0) {
-    return Option.some(Either.mapLeft(migrations.migrate(contract, execution), () => []))
+  before: Execution
+): Option.Option<Either.Either<Migrated, Outcome["problems"]>> => {
+  const contract = takes(deployed, before)
+  if (contract === undefined || contract.version === before.definitionVersion) return Option.none()
+  const unfit = misread(contract, before).filter(({ subject }) => subject !== "result" && subject !== "error")
+  if (unfit.length > 0) {
+    const { definitionVersion, id: executionId } = before
+    const problems = unfit.map((found) => ({ definition: deployed.name, executionId, definitionVersion, ...found }))
+    return Option.some(Either.left(problems))
   }
-  const { definitionVersion, id } = execution
   return Option.some(
-    Either.left(problems.map((found) => ({ definition: deployed.name, executionId: id, definitionVersion, ...found })))
+    Either.mapLeft(
+      Either.gen(function* () {
+        const execution = yield* migrations.migrate(contract, before)
+        return { execution, attributes: yield* writtenStored(contract, execution.context) }
+      }),
+      () => []
+    )
   )
 }
 
@@ -48,7 +62,7 @@ const write = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreConf
     const made = migrated(deployed, before.value)
     if (Option.isNone(made)) return nothing
     if (Either.isLeft(made.value)) return { migrated: false, problems: made.value.left }
-    const after = made.value.right
+    const { attributes, execution: after } = made.value.right
     const trace = traceStep({
       eventKind: "Control",
       eventData: { command, from_version: before.value.definitionVersion, to_version: after.definitionVersion },
@@ -57,7 +71,7 @@ const write = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreConf
       contextOut: after.context,
       timestamp: (yield* Clock.currentTimeMillis) / 1000
     })
-    yield* store.commit(after, { trace, origin: originOfCommand(before.value, command) })
+    yield* store.commit(after, { trace, origin: originOfCommand(before.value, command), attributes })
     return { migrated: true, problems: [] }
   })
 

@@ -28,15 +28,22 @@ const longer = (): Array<string> =>
     .map((file) => join("test", file))
     .filter((file) => readFileSync(join(root, file), "utf8").includes("support/extent.js"))
 
+/** The pages as they are bundled, which the sources have none of. */
+const builtPages = join(root, "dist", "internal", "monitorPages", "pages.js")
+
+const includes: { readonly [mode: string]: Array<string> } = { long: longer(), browser: ["test/browser/*.test.ts"] }
+
 export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
+      ...(mode === "browser" ? [{ find: /^.*\/monitorPages\/pages\.js$/, replacement: builtPages }] : []),
       { find: /^holdfast$/, replacement: join(src, "index.ts") },
       { find: /^holdfast\/(.+)$/, replacement: join(src, "$1.ts") }
     ]
   },
   test: {
-    include: mode === "long" ? longer() : ["test/**/*.test.ts", "examples/**/*.test.ts"],
+    include: includes[mode] ?? ["test/**/*.test.ts", "examples/**/*.test.ts"],
+    exclude: mode === "browser" ? [] : ["test/browser/**"],
     env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
     // More than there are cores: under a test's clock much of the time goes by in waiting for turns of the event loop.
     maxWorkers: "150%",

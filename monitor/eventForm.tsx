@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 import { isObject, members } from "./json.js"
 import { session } from "./state.js"
 
@@ -195,7 +195,8 @@ export const EventForm = ({
   const [data, setData] = useState<Sending["data"] | undefined>(undefined)
   const [eventId, setEventId] = useState("")
   const [delay, setDelay] = useState("")
-  const fields = Object.hasOwn(events, kind) ? fieldsOf(events[kind]) : undefined
+  const schema = Object.hasOwn(events, kind) ? events[kind] : undefined
+  const fields = useMemo(() => (schema === undefined ? undefined : fieldsOf(schema)), [schema])
   useEffect(() => {
     const wait = delay === "" ? undefined : Number(delay)
     const isWrong = kind.trim() === "" || data === undefined || (wait !== undefined && !(wait >= 0))

@@ -158,7 +158,7 @@ export const Pager = ({ count, next }: { readonly count: number; readonly next: 
   return cursor === null && next === null ? (
     <p class="pager faint">{count === 0 ? null : "That is all."}</p>
   ) : (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label="Pages of the list">
       <button type="button" disabled={cursor === null} onClick={() => change({ cursor: undefined })}>
         First page
       </button>

@@ -50,6 +50,9 @@ const Nav = () => {
 
 const Bar = () => (
   <header class="bar">
+    <a class="skip" href={location.hash} onClick={() => document.getElementById("content")?.focus()}>
+      To the content
+    </a>
     <a class="brand" href="#/" aria-label="Holdfast">
       <svg viewBox="0 0 32 32" aria-hidden="true">
         <rect width="32" height="32" rx="7" />
@@ -150,9 +153,6 @@ const App = () => {
   }, [name, second])
   return (
     <>
-      <a class="skip" href={location.hash} onClick={() => document.getElementById("content")?.focus()}>
-        To the content
-      </a>
       <Bar />
       <main id="content" tabIndex={-1} data-place={place}>
         <Content />

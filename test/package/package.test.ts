@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -209,6 +210,16 @@ describe("the package", () => {
         cwd: project
       }
     )
+  })
+
+  it("brings the pages of the monitor, in less than 120 kB", async () => {
+    const path = join(project, "node_modules", "holdfast", "dist", "internal", "monitorPages", "pages.js")
+    const { pages } = await import(path)
+    expect(Object.keys(pages).sort()).toEqual(["", "app.css", "app.js", "icon.svg"])
+    const sizes = Object.values<{ readonly text: string }>(pages).map(({ text }) => gzipSync(text).byteLength)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(120_000)
+    // Nothing is loaded from elsewhere, and nothing runs that is not a file.
+    expect(pages[""].text).not.toMatch(/https?:|<script>|<style|\son\w+=/)
   })
 
   it("ships sources, maps and the licence, and nothing else", async () => {

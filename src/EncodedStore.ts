@@ -244,6 +244,18 @@ export interface Failed {
 }
 
 /**
+ * Rows of a numbered table, by their numbers. Where they are fewer than asked for, `reached` is the greatest number that the table holds,
+ * also of a row that was passed over, behind the place from which they were read; it may be left out where that is the last row's.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface Numbered<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly reached?: unknown
+}
+
+/**
  * A row of the timers table that is no timer, because a column holds a value of another type. `bury` finds it by `executionId`, `path` and
  * `fireAt`; `problem` says what is wrong.
  *
@@ -368,6 +380,23 @@ export type StoredTable =
   | "holdfast_attributes"
 
 /**
+ * What waits for definitions and activities of others. A row for each of them and each kind of work: `id` is the definition or the
+ * activity, `count` how much there is, `oldest` since when the first waits, in seconds since the epoch, where that is known.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedUnserved {
+  readonly rows: ReadonlyArray<{
+    readonly kind: Kind
+    readonly id: string
+    readonly count: number
+    readonly oldest: unknown
+  }>
+  readonly more: boolean
+}
+
+/**
  * A row as `verify` reads it, by the names of its columns. Integers of 2^53 and more come as their digits, infinite numbers and bytes as
  * texts. `problem` is what the backend itself finds wrong with the row: a column that holds another type, or something that disagrees with
  * other rows.
@@ -481,7 +510,8 @@ export interface Rows {
 
 /**
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on stored texts. What comes out of a database is
- * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows.
+ * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows. Rows of
+ * executions whose definition is one of `except` are passed over, see `ExecutionStore.ExceptQuery`.
  *
  * A write that is given a `fence` checks in its own transaction that the lease is held by this holder with this number. Where it is not, it
  * writes nothing and fails with `StoreRejected` and the reason `"lease-lost"`; a commit to another version is a conflict all the same.
@@ -534,17 +564,19 @@ export interface Encoded {
   readonly nextDelayed: Effect.Effect<Option.Option<number>, StoreError>
   readonly pendingOutbox: (
     after: number | undefined,
-    limit: number
+    limit: number,
+    except: ReadonlyArray<string>
   ) => Effect.Effect<
-    ReadonlyArray<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
+    Numbered<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
     StoreError
   >
   readonly ackOutbox: (seq: number, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly pendingSpawns: (
     after: number | undefined,
-    limit: number
+    limit: number,
+    except: ReadonlyArray<string>
   ) => Effect.Effect<
-    ReadonlyArray<
+    Numbered<
       {
         readonly seq: unknown
         readonly parentId: unknown
@@ -562,7 +594,8 @@ export interface Encoded {
   readonly dueTimers: (
     now: number,
     after: Timer | undefined,
-    limit: number
+    limit: number,
+    except: ReadonlyArray<string>
   ) => Effect.Effect<
     {
       readonly timers: ReadonlyArray<Timer>
@@ -633,6 +666,11 @@ export interface Encoded {
   >
   /** At most `limit` rows of each kind. */
   readonly workOf: (executionId: string, limit: number) => Effect.Effect<EncodedWork, StoreError>
+  /** What waits for definitions and activities that are not among these: see `ExecutionStore.unserved`. */
+  readonly unserved: (
+    now: number,
+    served: { readonly definitions: ReadonlyArray<string>; readonly activities: ReadonlyArray<string> }
+  ) => Effect.Effect<EncodedUnserved, StoreError>
   /** At most `limit` rows of a table, from its beginning or after a position. `next` is the position for the following page. */
   readonly verify: (
     table: StoredTable,

@@ -19,7 +19,14 @@ import * as Control from "./Control.js"
 import { AlreadyExists, AlreadyRegistered } from "./DefinitionError.js"
 import * as Event from "./Event.js"
 import type { Execution, Status } from "./Execution.js"
-import { type EnqueueOptions, ExecutionStore, type Stats } from "./ExecutionStore.js"
+import {
+  type EnqueueOptions,
+  ExecutionStore,
+  type Stats,
+  type UnservedActivity,
+  type UnservedDefinition
+} from "./ExecutionStore.js"
+import { contractOf } from "./internal/activity/contract.js"
 import * as outcome from "./internal/activity/outcome.js"
 import * as validate from "./internal/codec/validate.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
@@ -35,7 +42,7 @@ import * as commits_ from "./internal/runtime/commitStream.js"
 import * as deliveryTimeout from "./internal/runtime/deliveryTimeout.js"
 import * as health from "./internal/runtime/health.js"
 import * as outboxRelay from "./internal/runtime/outboxRelay.js"
-import * as unknownDefinitions from "./internal/runtime/unknownDefinitions.js"
+import * as unserved_ from "./internal/runtime/unserved.js"
 import * as eventIds from "./internal/util/eventIds.js"
 import { printable } from "./internal/util/printable.js"
 import type { JsonObject } from "./Json.js"
@@ -74,15 +81,27 @@ export class TransitionFailed extends Schema.TaggedError<TransitionFailed>(
 }
 
 /**
- * A definition that work in the store waits for and that this runtime does not have. `version` is the version of it that the work waits for,
- * where the runtime has others. `since` is when the runtime saw such work first, in seconds since the epoch.
+ * A definition that work in the store waits for and that this runtime does not have. `since` is when the runtime saw such work first, in
+ * seconds since the epoch; how much there is, and since when it waits, see `ExecutionStore.Unserved`. It is there until the store has none of
+ * it, also while the runtime is paused. Where the runtime has a `child` of its own, children to create are not counted. `version` is the
+ * version of it that the work waits for, where the runtime has others: of that the store does not tell how much there is.
  *
  * @since 0.1.0
  * @category models
  */
-export interface UnknownDefinition {
-  readonly definitionId: string
+export interface UnknownDefinition extends UnservedDefinition {
   readonly version?: number | undefined
+  readonly since: number
+}
+
+/**
+ * An activity for which requests wait and that this runtime does not have. `since` is when the runtime saw such requests first, in seconds
+ * since the epoch.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface UnknownActivity extends UnservedActivity {
   readonly since: number
 }
 
@@ -118,7 +137,7 @@ export interface Health {
   readonly retention: Option.Option<Retention.Health>
   readonly store: Option.Option<Stats>
   readonly unknownDefinitions: ReadonlyArray<UnknownDefinition>
-  readonly unknownActivities: ReadonlyArray<ActivityWorker.UnknownActivity>
+  readonly unknownActivities: ReadonlyArray<UnknownActivity>
   readonly oldestAge: Option.Option<number>
 }
 
@@ -310,7 +329,7 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  * @category models
  */
 export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
-  extends Omit<QueueWorker.Options, "shards">,
+  extends Omit<QueueWorker.Options, "shards" | "elsewhere">,
     Pick<Processor.Options<Processor.Definitions>, "conflictRetry" | "transitionTimeout"> {
   readonly definitions?: undefined
   readonly onFailure?: "retry" | "fail" | undefined
@@ -408,25 +427,33 @@ const run = <E, R, EC, RC, ED, RD>(
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     const definitions: Registry = new registry.Registry()
-    const unknown: unknownDefinitions.UnknownDefinitions = new Map()
+    const activities = new Set<string>()
+    const unserved = unserved_.make({
+      definitions,
+      activities,
+      waits: options.unknownDefinition !== "fail",
+      tellsChildren: options.child === undefined
+    })
     const { process, together } = yield* makeProcessor(definitions, options)
     const commits = yield* commits_.make(options.commitsBuffer ?? 1024)
-    const background = yield* startBackground(options)
-    const waits = waitForDefinition(unknown, options)
+    const counting = { ...watched.store, stats: unserved_.stats(unserved, watched.store) }
+    const background = yield* startBackground(options, counting)
+    const counts = countMissing(options)
     const processing: Processing = {
-      process: (executionId, event, given) => waits(process(executionId, event, given)),
+      process: (executionId, event, given) => counts(process(executionId, event, given)),
       together:
         together &&
         ((asked, { advanced, rest }) =>
-          together(asked, { advanced, rest: (place, processed) => rest(place, waits(processed)) }))
+          together(asked, { advanced, rest: (place, processed) => rest(place, counts(processed)) }))
     }
-    const workers = yield* startWorkers(options, definitions, processing, background)
+    const elsewhere = unserved_.elsewhere(unserved)
+    const workers = yield* startWorkers(options, definitions, processing, { ...background, elsewhere })
 
     const pollInterval = options.pollInterval ?? "1 second"
     const awaitFatal = firstFatal([...Object.values(workers), ...Object.values(background)])
     const quiet = yield* idle.make([workers.outbox, workers.spawns, workers.activities], pollInterval)
     const healthNow = yield* health.make({
-      watched,
+      watched: { ...watched, store: counting },
       workers,
       shards: Option.fromNullable(background.shards),
       retention: Option.fromNullable(background.retention),
@@ -435,7 +462,7 @@ const run = <E, R, EC, RC, ED, RD>(
       timerInterval: timerInterval(options),
       stallAfter: options.stallAfter ?? "30 seconds",
       awaitFatal,
-      unknownDefinitions: unknown
+      unserved
     })
     const control = yield* Control.make({ conflictRetry: options.conflictRetry })
 
@@ -443,11 +470,15 @@ const run = <E, R, EC, RC, ED, RD>(
       ...writes(watched.store, process),
       register: register(definitions, registrationPolicy(options), (definitionId) =>
         Effect.zipRight(
-          unknownDefinitions.forget(unknown, definitionId),
+          unserved_.forgetDefinition(unserved, definitionId),
           each(workers, (worker) => worker.retryWaiting)
         )
       ),
-      registerActivity: workers.activities.register,
+      registerActivity: (activity, handler) =>
+        Effect.zipRight(
+          workers.activities.register(activity, handler),
+          servedActivity(unserved, activities, contractOf(activity).name)
+        ),
       cancelActivity: (executionId, key) =>
         watched.store.activities.cancel(executionId, key, (activity) =>
           outcome.eventOf(activity, activity.attempts, { outcome: "cancelled" })
@@ -497,16 +528,30 @@ interface Background {
 
 type BackgroundOptions = Pick<CommonOptions, "leases" | "retention" | "statsInterval">
 
-const startBackground = ({
-  leases = false,
-  retention,
-  statsInterval = "15 seconds"
-}: BackgroundOptions): Effect.Effect<Background, StoreRejected, ExecutionStore | Scope.Scope> =>
+/** `counting` is the store for telemetry, whose `stats` do more than count. */
+const startBackground = (
+  { leases = false, retention, statsInterval = "15 seconds" }: BackgroundOptions,
+  counting: ExecutionStore
+): Effect.Effect<Background, StoreRejected, ExecutionStore | Scope.Scope> =>
   Effect.all({
     retention: retention === undefined ? Effect.succeed(undefined) : Retention.make(retention),
-    telemetry: Telemetry.make({ interval: statsInterval }),
+    telemetry: Effect.provideService(Telemetry.make({ interval: statsInterval }), ExecutionStore, counting),
     shards: leases === false ? Effect.succeed(undefined) : Shards.make(leases === true ? {} : leases)
   })
+
+/** The activity is one that the process has, until the scope closes. */
+const servedActivity = (
+  unserved: unserved_.Unserved,
+  activities: Set<string>,
+  name: string
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.suspend(() => {
+      activities.add(name)
+      return unserved_.forgetActivity(unserved, name)
+    }),
+    () => Effect.sync(() => activities.delete(name))
+  )
 
 type Workers = health.Options["workers"]
 
@@ -520,9 +565,9 @@ const startWorkers = <EC, RC, ED, RD>(
   options: WorkerOptions<EC, RC, ED, RD>,
   definitions: Registry,
   { process, together }: Processing,
-  { shards }: Background
+  { elsewhere, shards }: Pick<Background, "shards"> & Pick<QueueWorker.Options, "elsewhere">
 ): Effect.Effect<Workers, StoreRejected, ExecutionStore | Scope.Scope | RC | RD> => {
-  const common = { ...options, shards }
+  const common = { ...options, shards, elsewhere }
   return Effect.parallelFinalizers(
     Effect.all({
       outbox: Effect.sequentialFinalizers(
@@ -625,15 +670,15 @@ const writes = (
   }
 }
 
-/** Work for a definition that this runtime does not have waits for it, or counts as failed. */
-const waitForDefinition =
-  (unknown: unknownDefinitions.UnknownDefinitions, { unknownDefinition }: Pick<CommonOptions, "unknownDefinition">) =>
+/** Work for a definition that this runtime does not have waits, unless it is to count as failed. */
+const countMissing =
+  ({ unknownDefinition }: Pick<CommonOptions, "unknownDefinition">) =>
   <A>(
     processed: Effect.Effect<A, TransitionFailed | Processor.ProcessError>
   ): Effect.Effect<A, TransitionFailed | Processor.ProcessError> =>
     Effect.catchAll(processed, (error): Effect.Effect<never, TransitionFailed | Processor.ProcessError> => {
-      if (error._tag !== "DefinitionNotFound" && error._tag !== "DefinitionVersionNotFound") return Effect.fail(error)
-      return unknownDefinition === "fail" ? countedAsFailed(error) : waiting(unknown, error)
+      const isMissing = error._tag === "DefinitionNotFound" || error._tag === "DefinitionVersionNotFound"
+      return isMissing && unknownDefinition === "fail" ? countedAsFailed(error) : Effect.fail(error)
     })
 
 type Missing = ProcessorError.DefinitionNotFound | ProcessorError.DefinitionVersionNotFound
@@ -643,10 +688,6 @@ const countedAsFailed = (cause: Missing): TransitionFailed => {
   const { definitionId, eventId, executionId } = cause
   return new TransitionFailed({ executionId, eventId, definitionId, cause })
 }
-
-/** The work waits for its definition, which is said where people look. */
-const waiting = (unknown: unknownDefinitions.UnknownDefinitions, error: Missing): Effect.Effect<never, Missing> =>
-  Effect.zipRight(unknownDefinitions.note(unknown, error), Effect.fail(error))
 
 type ProcessOptions = Parameters<ExecutionRuntime["process"]>[2]
 

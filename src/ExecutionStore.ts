@@ -83,6 +83,17 @@ export interface PendingQuery {
 }
 
 /**
+ * Which work to pass over: that of executions whose definition is one of `except`, of which there may be 1,000. A child to create is of the
+ * definition that `SpawnRelay.defaultChild` gives it. Work of an execution that does not exist is not passed over.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ExceptQuery {
+  readonly except?: ReadonlyArray<string> | undefined
+}
+
+/**
  * Which events are accepted from outside.
  *
  * - `reservedIds`: whether an event may have an id of the form that engines make for their own events (`Event.isReservedId`). By default it
@@ -102,6 +113,7 @@ export interface EnqueueOptions {
  * - `corrupt`: rows of this page that do not decode, with their seq as `key` and as `work`.
  * - `failures`: what is recorded of rows of this page that failed before.
  * - `next`: the `after` of the next page, none at the end.
+ * - `reached`: the seq up to which all rows are in this page, in one before, or passed over; none where there is none.
  *
  * @since 0.1.0
  * @category models
@@ -111,6 +123,7 @@ export interface Pending<A> {
   readonly corrupt: ReadonlyArray<StoreCorrupt>
   readonly failures: ReadonlyArray<Failure>
   readonly next: Option.Option<number>
+  readonly reached: Option.Option<number>
 }
 
 /**
@@ -120,7 +133,7 @@ export interface Pending<A> {
  * @since 0.1.0
  * @category models
  */
-export interface DueQuery {
+export interface DueQuery extends ExceptQuery {
   readonly after?: Timer | undefined
   readonly limit?: number | undefined
 }
@@ -244,6 +257,59 @@ export interface PendingWork {
   readonly spawns: ReadonlyArray<SpawnEntry>
   readonly failures: ReadonlyArray<Failure>
   readonly corrupt: ReadonlyArray<StoreCorrupt>
+}
+
+/**
+ * What a process has: the ids of definitions, and the names of activities.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Served {
+  readonly definitions: ReadonlyArray<string>
+  readonly activities: ReadonlyArray<string>
+}
+
+/**
+ * Work for a definition that a process does not have: how many events, children to create and timers that are due, and since when the first
+ * of them waits, in seconds since the epoch, where that is known. A child to create is of the definition that `SpawnRelay.defaultChild`
+ * gives it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface UnservedDefinition {
+  readonly definitionId: string
+  readonly outbox: number
+  readonly spawns: number
+  readonly timers: number
+  readonly oldest: Option.Option<number>
+}
+
+/**
+ * Requests for an activity that a process does not have, and that nobody runs: how many, and since when the first of them waits, in seconds
+ * since the epoch, where that is known.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface UnservedActivity {
+  readonly name: string
+  readonly count: number
+  readonly oldest: Option.Option<number>
+}
+
+/**
+ * What waits for definitions and activities that a process does not have. The oldest 10,000 rows of each table are looked at, of the
+ * children to create 1,000; `more` says whether there are more. At most 1,000 definitions of each kind of work, and activities, are told.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Unserved {
+  readonly definitions: ReadonlyArray<UnservedDefinition>
+  readonly activities: ReadonlyArray<UnservedActivity>
+  readonly more: boolean
 }
 
 /**
@@ -704,13 +770,13 @@ export interface ExecutionStore {
   ) => Effect.Effect<ReadonlyArray<number>, StoreError>
 
   /** One page of the events to deliver, by seq. */
-  readonly pendingOutbox: (query?: PendingQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
+  readonly pendingOutbox: (query?: PendingQuery & ExceptQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
 
   /** Removes an event from the outbox. That it is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
 
   /** One page of the children to create, by seq. */
-  readonly pendingSpawns: (query?: PendingQuery) => Effect.Effect<Pending<SpawnEntry>, StoreError>
+  readonly pendingSpawns: (query?: PendingQuery & ExceptQuery) => Effect.Effect<Pending<SpawnEntry>, StoreError>
 
   /** Removes a spawn. That it is gone already is no error. */
   readonly ackSpawn: (seq: number) => Effect.Effect<void, StoreError>
@@ -723,6 +789,9 @@ export interface ExecutionStore {
 
   /** How much work the store holds. It counts rows, so it costs more as there are more. */
   readonly stats: Effect.Effect<Stats, StoreError>
+
+  /** What waits for definitions and activities that are not among these, see {@link Unserved}. It looks at the oldest rows alone. */
+  readonly unserved: (served: Served) => Effect.Effect<Unserved, StoreError>
 
   /**
    * How many executions there are, by definition and status, in the order of the definitions' UTF-8 bytes. It reads an index from one end to

@@ -248,11 +248,32 @@ export const unknownDefinitions = Metric.gauge("holdfast_unknown_definitions", {
 })
 
 /**
- * For how many seconds work has waited for a definition that this process does not have, at the most.
+ * For how many seconds work has waited for a definition that this process does not have, at the most. Where the work does not say since when
+ * it waits, it is since this process saw it.
  *
  * @since 0.1.0
  * @category backlog
  */
 export const unknownDefinitionAge = Metric.gauge("holdfast_unknown_definition_age_seconds", {
   description: "How long work has waited for a definition that this process does not have"
+})
+
+/**
+ * How many activities requests in the store wait for that this process does not have.
+ *
+ * @since 0.1.0
+ * @category backlog
+ */
+export const unknownActivities = Metric.gauge("holdfast_unknown_activities", {
+  description: "How many activities requests wait for that this process does not have"
+})
+
+/**
+ * For how many seconds requests have waited for an activity that this process does not have, at the most.
+ *
+ * @since 0.1.0
+ * @category backlog
+ */
+export const unknownActivityAge = Metric.gauge("holdfast_unknown_activity_age_seconds", {
+  description: "How long requests have waited for an activity that this process does not have"
 })

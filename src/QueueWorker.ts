@@ -11,6 +11,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Failure } from "./DeadLetter.js"
 import { printable } from "./internal/util/printable.js"
+import type { DefinitionNotFound, DefinitionVersionNotFound } from "./ProcessorError.js"
 import type { Shards } from "./Shards.js"
 
 /**
@@ -27,6 +28,7 @@ import type { Shards } from "./Shards.js"
  * - `shards`: which lanes this process serves; by default all. Writes that settle work are fenced: with `token`, by the lease of the lane,
  *   which the database checks; without it, `owns` is asked before each such write. Work of a lane that was lost meanwhile is not settled
  *   here, and does not count as failed.
+ * - `elsewhere`: which work is left to other processes, see {@link Elsewhere}.
  * - `shutdownTimeout`: how long work may go on when the scope closes, before it is interrupted; by default 10 seconds.
  *
  * @since 0.1.0
@@ -39,7 +41,25 @@ export interface Options {
   readonly retry?: Schedule.Schedule<unknown, Omit<Failure, "retryAt">> | undefined
   readonly maxAttempts?: number | undefined
   readonly shards?: (Pick<Shards, "owns" | "onChange"> & Partial<Pick<Shards, "token" | "forfeit">>) | undefined
+  readonly elsewhere?: Elsewhere | undefined
   readonly shutdownTimeout?: Duration.DurationInput | undefined
+}
+
+/**
+ * Definitions that this process does not have. A worker passes over their work: it reads none of it, and keeps nothing in memory for it.
+ * Work that fails with a processor's `DefinitionNotFound`, or with `DefinitionVersionNotFound`, is put aside, and the worker looks at all of
+ * it again when this says so, at `retryWaiting`, and every ten minutes.
+ *
+ * - `passed`: the definitions that are passed over now, at most 1,000, and until when, in milliseconds since the epoch. It is asked before
+ *   each page that is read. A child to create is passed over only where the relay has no `child` of its own.
+ * - `found`: is told of work for a definition that the process does not have; gives false where the process has it by now.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Elsewhere {
+  readonly passed: () => Effect.Effect<{ readonly definitions: ReadonlyArray<string>; readonly until: number }>
+  readonly found: (error: DefinitionNotFound | DefinitionVersionNotFound) => Effect.Effect<boolean>
 }
 
 /**
@@ -69,7 +89,8 @@ export interface Outage {
  * - `runningSince`: when the work that runs the longest began, in seconds since the epoch; none where nothing runs.
  * - `saturatedSince`: since when all its places (`concurrency`) are taken by work that does not end, in seconds since the epoch; none where
  *   one is free. Nothing else is done meanwhile.
- * - `held`: how many lanes it holds back because their work failed.
+ * - `held`: how many lanes it holds back because their work failed or waits. Work for a definition that the process does not have is not
+ *   among them.
  * - `deadLetters`: how much work became dead letters since it began.
  * - `paused`: whether it is paused.
  *

@@ -223,12 +223,15 @@ export const make = <E = never, R = never>(
         return acknowledged
       })
 
+    // What a child of one's own making will follow, only that tells.
+    const passing = options.child === undefined ? options : { ...options, elsewhere: undefined }
+
     return yield* worker.make<SpawnEntry>({
       module: "SpawnRelay",
       settings: options,
       polling: seqPages.polling(options),
       heed: seqPages.heed,
-      from: seqPages.pages(options, "spawns", store.pendingSpawns, ({ childId }) => childId, label, parentOf),
+      from: seqPages.pages(passing, "spawns", store.pendingSpawns, ({ childId }) => childId, label, parentOf),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
       spanName: "SpawnRelay.create",

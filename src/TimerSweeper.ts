@@ -25,6 +25,7 @@ import * as idempotencyKey from "./internal/worker/idempotencyKey.js"
 import type { Work } from "./internal/worker/lane.js"
 import { recorded } from "./internal/worker/onDeliveryFailure.js"
 import type { Page } from "./internal/worker/reader.js"
+import * as seqPages from "./internal/worker/seqPages.js"
 import * as worker from "./internal/worker/worker.js"
 import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
 import type { StoreError, StoreRejected } from "./StoreError.js"
@@ -101,9 +102,11 @@ export const make = <E = never, R = never>(
     const page = (after: Timer | undefined): Effect.Effect<Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
+        const except = yield* seqPages.passed(options.elsewhere)
         const timers = yield* store.dueTimers(store.exclusive ? Number.MAX_SAFE_INTEGER : now + millis / 1000, {
           after,
-          limit
+          limit,
+          except
         })
         const due = timers.entries.filter((timer) => timer.fireAt <= now)
         const upcoming = timers.entries[due.length]

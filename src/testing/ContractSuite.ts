@@ -31,6 +31,7 @@ import { notices } from "./contract/notices.js"
 import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
 import { pendingWork } from "./contract/pendingWork.js"
+import { passedOver } from "./contract/passedOver.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
 import { redrives } from "./contract/redrives.js"
@@ -61,6 +62,7 @@ export const topics = {
   emissions,
   delayed,
   spawns,
+  passedOver,
   timers,
   times,
   activities,

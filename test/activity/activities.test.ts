@@ -262,7 +262,9 @@ describe("an activity", () => {
       const runtime = yield* ExecutionRuntime.ExecutionRuntime
       yield* start
       yield* settled
-      assert.deepStrictEqual((yield* runtime.health).unknownActivities, [{ name: "charge", since: 0 }])
+      assert.deepStrictEqual((yield* runtime.health).unknownActivities, [
+        { name: "charge", since: 0, count: 1, oldest: Option.some(0) }
+      ])
       yield* Effect.scoped(
         Effect.gen(function* () {
           yield* Layer.build(Charge.toLayer(() => Effect.succeed({ receipt: "late" })))

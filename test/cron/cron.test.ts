@@ -432,6 +432,8 @@ for (const { make, name } of stores) {
           ["cron/theirs"]
         )
         assert.deepStrictEqual((yield* store.deadLetters.list()).entries, [])
+        const [waiting] = (yield* ours.health).unknownDefinitions
+        assert.deepStrictEqual(waiting?.oldest, Option.some(Date.parse("2026-01-01T10:00:00Z") / 1000))
         yield* started(store, [Cron.make("theirs", hourly)])
         yield* comes(startedFor(store, "theirs"), ["2026-01-01T11:00:00Z"])
       })

@@ -37,9 +37,9 @@ const queueOptions = {
   retry: none,
   maxAttempts: ["number", "infinity"],
   shutdownTimeout: patience
-} satisfies { readonly [K in keyof Omit<QueueWorker.Options, "shards">]-?: Kinds }
+} satisfies { readonly [K in keyof Omit<QueueWorker.Options, "shards" | "elsewhere">]-?: Kinds }
 
-const workerOptions = { ...queueOptions, shards: none }
+const workerOptions = { ...queueOptions, shards: none, elsewhere: none }
 
 const wrong = { concurrency: [0, -3373], pageSize: [0, 1001, 5000, 1.5], pollInterval: [0], maxAttempts: [0] }
 
@@ -52,7 +52,11 @@ const rightQueue = {
   shutdownTimeout: 0
 } as const
 
-const right = { ...rightQueue, shards: { owns: () => true, onChange: () => Effect.void } }
+const right = {
+  ...rightQueue,
+  shards: { owns: () => true, onChange: () => Effect.void },
+  elsewhere: { passed: () => Effect.succeed({ definitions: [], until: 0 }), found: () => Effect.succeed(true) }
+}
 
 const onStore = <A, E, R>(layer: Layer.Layer<A, E, R>) => Layer.build(Layer.provide(layer, MemoryStore.layer))
 

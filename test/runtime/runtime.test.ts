@@ -580,7 +580,7 @@ describe("Runtime", () => {
             const after = query.after ?? 0
             const rows = corrupt.slice(after, after + (query.limit ?? 100))
             const next = after + rows.length < corrupt.length ? Option.some(after + rows.length) : Option.none()
-            return Effect.succeed({ entries: [], corrupt: rows, failures: [], next })
+            return Effect.succeed({ entries: [], corrupt: rows, failures: [], next, reached: Option.none() })
           }
         },
         { definitions: { recorder } }

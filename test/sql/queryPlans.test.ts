@@ -80,7 +80,7 @@ for (const analyzed of [false, true]) {
         assert.isAbove(texts(sql).length, 40)
         for (const [name, text] of texts(sql)) {
           // counting is reading
-          if (name === "stats" || name === "counts") continue
+          if (name === "stats" || name === "counts" || name === "unserved") continue
           const steps = yield* plan(text)
           const given = steps.some((step) => step.startsWith("SCAN json_each"))
           const parameters = text.includes("FROM (VALUES (?, ?)") ? ["SCAN (subquery-1)"] : []
@@ -96,6 +96,18 @@ for (const analyzed of [false, true]) {
           )
           assert.deepStrictEqual(bad, [], name)
         }
+      })
+    )
+
+    it.scoped("of what waits for others looks at the oldest rows of work, and searches their executions", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        const steps = yield* plan(sql.unserved)
+        assert.lengthOf(
+          steps.filter((step) => step.startsWith("SEARCH x USING INDEX sqlite_autoindex_harel_executions")),
+          3
+        )
+        assert.isFalse(steps.some((step) => /^SCAN (x|e|harel_executions|harel_timers)\b/.test(step)))
       })
     )
 

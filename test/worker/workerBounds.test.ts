@@ -38,12 +38,14 @@ describe("A backlog of a million rows", () => {
         const end = Math.min(after + limit, rows)
         if (after < rows) {
           const entries = Array.makeBy(end - after, (i) => entry(after + i + 1))
-          return Effect.succeed({ entries, corrupt: [], failures: [], next: Option.some(end) })
+          const reached = Option.some(end)
+          return Effect.succeed({ entries, corrupt: [], failures: [], next: reached, reached })
         }
         return Effect.map(store.pendingOutbox({ after: after - rows, limit }), (page) => ({
           ...page,
           entries: page.entries.map((entry) => ({ ...entry, seq: entry.seq + rows })),
-          next: Option.map(page.next, (after) => after + rows)
+          next: Option.map(page.next, (after) => after + rows),
+          reached: Option.map(page.reached, (after) => after + rows)
         }))
       })
     return { limits, store: { ...store, pendingOutbox, ackOutbox: (seq: number) => store.ackOutbox(seq - rows) } }

@@ -5,13 +5,13 @@ import { commit } from "./commit.js"
 import * as deadLetters from "./deadLetters.js"
 import * as definitions from "./definitions.js"
 import * as executions from "./executions.js"
+import * as inspection from "./inspection.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import * as outbox from "./outbox.js"
 import * as spawns from "./spawns.js"
 import type { Tables } from "./tables.js"
 import * as timers from "./timers.js"
-import * as verify from "./verify.js"
 
 /**
  * The semantics of a store on plain tables. Each operation is one synchronous block, hence atomic: no other fiber runs in the middle.
@@ -30,8 +30,9 @@ export const make = (tables: Tables, traceMax: number): Encoded => ({
   ...timers.make(tables),
   ...activities.make(tables),
   ...deadLetters.make(tables),
-  ...verify.make(tables),
-  ...verify.makeLook(tables),
+  ...inspection.makeUnserved(tables),
+  ...inspection.make(tables),
+  ...inspection.makeLook(tables),
   ...leases.make(tables),
   ...executions.makeTrace(tables, traceMax),
   ...definitions.make(tables)

@@ -78,13 +78,18 @@ export const make = (tables: Tables): Pick<Encoded, "enqueue" | "pendingOutbox" 
       return emits.map((emit) => addEmit(tables, emit))
     }),
 
-  pendingOutbox: (after, limit) =>
-    Effect.sync(() =>
-      Array.from(Iterable.take(tables.outbox.after(after), limit), (row) => ({
-        ...row,
-        failed: tables.failures.get({ _tag: "Outbox", seq: row.seq })
-      }))
-    ),
+  pendingOutbox: (after, limit, except) =>
+    Effect.sync(() => {
+      const isExcepted = tables.excepted(except)
+      const rows = Iterable.filter(tables.outbox.after(after), ({ targetId }) => !isExcepted(targetId))
+      return {
+        rows: Array.from(Iterable.take(rows, limit), (row) => ({
+          ...row,
+          failed: tables.failures.get({ _tag: "Outbox", seq: row.seq })
+        })),
+        reached: tables.outbox.reached(after)
+      }
+    }),
 
   ackOutbox: (seq, fence) => fenced(tables, { operation: "ackOutbox" }, fence, () => void takeEntry(tables, seq))
 })

@@ -93,6 +93,12 @@ export class Numbered<Row extends { readonly seq: number }> extends Ordered<numb
     return this.lastSeq
   }
 
+  /** The greatest number behind this one, where there is any. */
+  reached(after = 0): number | undefined {
+    const seq = this.last()?.seq
+    return seq !== undefined && seq > after ? seq : undefined
+  }
+
   /** Removes a row, and gives what it was. */
   take(seq: number): Row | undefined {
     const row = this.get(seq)

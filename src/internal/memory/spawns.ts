@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import type { Encoded } from "../../EncodedStore.js"
+import * as json from "../codec/json.js"
 import { fenced } from "./leases.js"
 import type { Tables } from "./tables.js"
 
@@ -28,17 +29,47 @@ export const dropSpawns = (tables: Tables, parentId: string): void => {
   }
 }
 
+/** The definition that a context names for the child, null where it names none; undefined where it is no JSON. */
+const namedIn = (context: unknown): string | null | undefined => {
+  if (typeof context !== "string") return undefined
+  try {
+    const parsed = json.parseRounded(context)
+    if (typeof parsed !== "object" || parsed === null) return null
+    const named = new Map<string, unknown>(Object.entries(parsed)).get("__invoke_fqn__")
+    return typeof named === "string" ? named : null
+  } catch {
+    return undefined
+  }
+}
+
+/** The definition that a child is made with where nobody says otherwise: its own, or its parent's. */
+export const definitionOfChild = (tables: Tables, { context, parentId }: SpawnRow): string | undefined => {
+  const named = namedIn(context)
+  if (typeof named === "string") return named
+  return named === undefined ? undefined : tables.definitionOf(parentId)
+}
+
 /** Children to create. */
 export const make = (
   tables: Tables
 ): Pick<Encoded, "pendingSpawns" | "ackSpawn" | "isSpawning" | "isSpawnParent" | "dropSpawns"> => ({
-  pendingSpawns: (after, limit) =>
-    Effect.sync(() =>
-      Array.from(Iterable.take(tables.spawns.after(after), limit), (row) => ({
-        ...row,
-        failed: tables.failures.get({ _tag: "Spawn", seq: row.seq })
-      }))
-    ),
+  pendingSpawns: (after, limit, except) =>
+    Effect.sync(() => {
+      const isExcepted = tables.excepted(except)
+      const isServed = ({ context, parentId }: SpawnRow): boolean => {
+        if (except.length === 0) return true
+        const named = namedIn(context)
+        if (named === undefined) return true
+        return typeof named === "string" ? !except.includes(named) : !isExcepted(parentId)
+      }
+      return {
+        rows: Array.from(Iterable.take(Iterable.filter(tables.spawns.after(after), isServed), limit), (row) => ({
+          ...row,
+          failed: tables.failures.get({ _tag: "Spawn", seq: row.seq })
+        })),
+        reached: tables.spawns.reached(after)
+      }
+    }),
 
   ackSpawn: (seq, fence) => fenced(tables, { operation: "ackSpawn" }, fence, () => void takeSpawn(tables, seq)),
 

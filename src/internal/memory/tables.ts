@@ -28,4 +28,20 @@ export class Tables {
   readonly deadLetters = new DeadLetters()
   readonly pools = new Pools()
   readonly definitions = new Definitions()
+
+  /** The definition of an execution, where there is such an execution. */
+  definitionOf(id: unknown): string | undefined {
+    const definitionId = typeof id === "string" ? this.executions.get(id)?.definitionId : undefined
+    return typeof definitionId === "string" ? definitionId : undefined
+  }
+
+  /** Says of an id whether there is such an execution, and its definition is one of these. */
+  excepted(definitionIds: ReadonlyArray<string>): (id: unknown) => boolean {
+    if (definitionIds.length === 0) return () => false
+    const definitions = new Set(definitionIds)
+    return (id) => {
+      const definitionId = this.definitionOf(id)
+      return definitionId !== undefined && definitions.has(definitionId)
+    }
+  }
 }

@@ -67,9 +67,12 @@ export const armTimer = (tables: Tables, timer: Timer): void => {
   tables.timers.add(timer)
 }
 
-const dueTimers = ({ failures, timers }: Tables, now: number, after: Timer | undefined, limit: number) => {
+const dueTimers = (tables: Tables, ...[now, after, limit, except]: Parameters<Encoded["dueTimers"]>) => {
+  const { failures, timers } = tables
+  const isExcepted = tables.excepted(except)
   const due = Iterable.takeWhile(timers.due.after(after), (timer) => timer.fireAt <= now)
-  const page = Array.from(Iterable.take(due, limit))
+  const served = Iterable.filter(due, ({ executionId }) => !isExcepted(executionId))
+  const page = Array.from(Iterable.take(served, limit))
   return {
     timers: page,
     failures: page.flatMap((timer) => failures.get({ _tag: "Timer", ...timer }) ?? []),
@@ -79,7 +82,7 @@ const dueTimers = ({ failures, timers }: Tables, now: number, after: Timer | und
 
 /** Armed timers. */
 export const make = (tables: Tables): Pick<Encoded, "dueTimers" | "nextTimer" | "isArmed" | "deleteTimer"> => ({
-  dueTimers: (now, after, limit) => Effect.sync(() => dueTimers(tables, now, after, limit)),
+  dueTimers: (...query) => Effect.sync(() => dueTimers(tables, ...query)),
 
   nextTimer: Effect.sync(() => Option.fromNullable(tables.timers.due.first())),
 

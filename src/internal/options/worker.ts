@@ -22,7 +22,11 @@ export const queueFields = {
 }
 
 /** The options of all workers. */
-export const workerFields = { ...queueFields, shards: optional(methods("owns", "onChange")) }
+export const workerFields = {
+  ...queueFields,
+  shards: optional(methods("owns", "onChange")),
+  elsewhere: optional(methods("passed", "found"))
+}
 
 /** The options of all processors, save what becomes of failures. */
 export const processorFields = { conflictRetry: optional(schedule), transitionTimeout: optional(timeOrInfinity) }

@@ -50,6 +50,13 @@ export class Registry<E> {
     return true
   }
 
+  /** Whether there is a transition that takes executions of a definition, and of this version of it. */
+  serves(definitionId: string, version?: number): boolean {
+    const served = this.versions.get(definitionId)
+    if (served === undefined) return false
+    return version === undefined || served[0]?.version === undefined || forVersion(served, version) !== undefined
+  }
+
   remove(definitionId: string, served: Served<E>): void {
     this.set(
       definitionId,

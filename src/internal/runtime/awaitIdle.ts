@@ -8,7 +8,7 @@ import type { StoreError } from "../../StoreError.js"
 
 /** Whether there is any row that decodes. */
 const anyPending = <A>(
-  read: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
+  read: (query: PendingQuery) => Effect.Effect<Omit<Pending<A>, "reached">, StoreError>,
   after?: number
 ): Effect.Effect<boolean, StoreError> =>
   Effect.flatMap(read({ limit: 10, after }), (page) =>

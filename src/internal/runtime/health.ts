@@ -17,8 +17,8 @@ import { isOutage } from "../supervision/storeMonitor.js"
 import { describe } from "../util/causeText.js"
 import * as several from "../util/several.js"
 import * as counts from "./counts.js"
-import type { UnknownDefinitions } from "./unknownDefinitions.js"
-import * as unknownDefinitions from "./unknownDefinitions.js"
+import type { Unserved } from "./unserved.js"
+import * as unserved from "./unserved.js"
 
 /** A time in which writes fail for the state of the store: its begin, the last such write, and its message. A successful write ends it. */
 interface WriteOutage {
@@ -83,7 +83,7 @@ export interface Options {
   readonly timerInterval: Duration.DurationInput
   readonly stallAfter: Duration.DurationInput
   readonly awaitFatal: Effect.Effect<never>
-  readonly unknownDefinitions: UnknownDefinitions
+  readonly unserved: Unserved
 }
 
 // Work that waits for the end of an outage is tried again twice as often.
@@ -148,8 +148,8 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
       problems,
       ...parts,
       store,
-      unknownActivities: yield* workers.activities.unknown,
-      unknownDefinitions: unknownDefinitions.current(options.unknownDefinitions, now),
+      unknownActivities: unserved.unknownActivities(options.unserved),
+      unknownDefinitions: unserved.unknownDefinitions(options.unserved),
       oldestAge: Option.flatMap(store, (stats) => oldestOf(stats, now))
     }
   })

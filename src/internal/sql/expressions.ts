@@ -58,6 +58,17 @@ export const nextNumber = (table: string): string =>
 /** What is recorded of a failure, in `f`. */
 export const failure = `${exact("f.attempts")}, f.error, f.failed_at, f.retry_at`
 
+/** Holds where the execution of this id does not follow one of the definitions of a JSON text, which is its parameter. */
+export const isServed = (p: string, id: string): string =>
+  `NOT EXISTS (SELECT 1 FROM ${p}executions AS x WHERE x.id = ${id} AND x.definition_id IN (SELECT value FROM json_each(?)))`
+
+/**
+ * The greatest number of a table behind another, as a row of so many columns of which the fourth from the end says that it is none: a number
+ * of attempts that no row has.
+ */
+export const greatest = (table: string, columns: number): string =>
+  `SELECT ${exact("max(seq)")}, ${Array.from({ length: columns }, () => "NULL, ").join("")}-1, NULL, NULL, NULL FROM ${table} WHERE seq > ? HAVING max(seq) IS NOT NULL`
+
 /** A column as a text also where it holds none: what a client makes of bytes differs. */
 export const asText = (column: string): string =>
   `CASE typeof(${column}) WHEN 'text' THEN ${column} ELSE quote(${column}) END`

@@ -1,5 +1,16 @@
 import { lines } from "../util/lines.js"
-import { double, exact, failure, fenceable, fewEmits, nextNumber, notAppliedYet, pairs } from "./expressions.js"
+import {
+  double,
+  exact,
+  failure,
+  fenceable,
+  fewEmits,
+  greatest,
+  isServed,
+  nextNumber,
+  notAppliedYet,
+  pairs
+} from "./expressions.js"
 
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
@@ -34,6 +45,19 @@ export const makeOutboxSql = (p: string) => ({
     WHERE o.target_id = ? AND o.seq > ?
     ORDER BY o.seq
     LIMIT ?`,
+  /** The same without rows that are passed over, and the number of the last row. */
+  pendingExcept: lines`
+    SELECT * FROM (
+      SELECT ${exact("o.seq")}, o.target_id, o.event, ${failure}
+      FROM ${p}outbox AS o
+      LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
+      WHERE ${isServed(p, "o.target_id")}
+        AND o.seq > ?
+      ORDER BY o.seq
+      LIMIT ?
+    )
+    UNION ALL
+    ${greatest(`${p}outbox`, 2)}`,
 
   ack: fenceable(
     p,
@@ -83,6 +107,14 @@ export const makeDelayedSql = (p: string) => ({
       AND ${notAppliedYet(p)}`
 })
 
+/** The definition that a child is made with where nobody says otherwise: its own, or its parent's. What is no JSON says nothing. */
+export const childDefinition = (p: string): string => lines`
+  CASE
+    WHEN NOT json_valid(s.context) THEN NULL
+    WHEN json_type(s.context, '$.__invoke_fqn__') = 'text' THEN json_extract(s.context, '$.__invoke_fqn__')
+    ELSE (SELECT x.definition_id FROM ${p}executions AS x WHERE x.id = s.parent_id)
+  END`
+
 /** Children to create. */
 export const makeSpawnSql = (p: string) => ({
   pending: lines`
@@ -92,6 +124,20 @@ export const makeSpawnSql = (p: string) => ({
     WHERE s.seq > ?
     ORDER BY s.seq
     LIMIT ?`,
+
+  /** The same without rows that are passed over, and the number of the last row. */
+  pendingExcept: lines`
+    SELECT * FROM (
+      SELECT ${exact("s.seq")}, s.parent_id, s.child_id, s.root_path, s.context, ${failure}
+      FROM ${p}spawns AS s
+      LEFT JOIN ${p}holdfast_spawn_failures AS f ON f.seq = s.seq
+      WHERE NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value = ${childDefinition(p)})
+        AND s.seq > ?
+      ORDER BY s.seq
+      LIMIT ?
+    )
+    UNION ALL
+    ${greatest(`${p}spawns`, 4)}`,
 
   ack: fenceable(
     p,

@@ -5,12 +5,12 @@ import { makeCommitSql } from "./commitStatements.js"
 import { makeDeadLetterSql, makeStatsSql } from "./deadLetterStatements.js"
 import { makeDefinitionSql, makeExecutionSql, makeTraceSql } from "./executionStatements.js"
 import { exact, lastNumber } from "./expressions.js"
+import { makeUnservedSql, makeVerifySql } from "./inspectionStatements.js"
 import { makeLeaseSql } from "./leaseStatements.js"
 import { makeLedgerSql } from "./ledgerStatements.js"
 import { makeCountSql, makeCountsSql, makeListingSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
 import { makeTimerSql } from "./timerStatements.js"
-import { makeVerifySql } from "./verifyStatements.js"
 
 /** What keeps a write that has no guard of its own from being applied twice: it leaves a key behind, with what it did. */
 const makeOnceSql = (p: string) => ({
@@ -63,6 +63,7 @@ export const makeSql = (p: string) => ({
   deadLetters: makeDeadLetterSql(p),
   stats: makeStatsSql(p),
   counts: makeCountsSql(p),
+  unserved: makeUnservedSql(p),
   verify: makeVerifySql(p),
   leases: makeLeaseSql(p),
   definitions: makeDefinitionSql(p)

@@ -1,6 +1,6 @@
 import { isBrokenTimer } from "../schema/indexes.js"
 import { lines } from "../util/lines.js"
-import { asText, failure, fenceable, notAppliedYet } from "./expressions.js"
+import { asText, failure, fenceable, isServed, notAppliedYet } from "./expressions.js"
 
 // Rows with other types are reported by `brokenTimers`. An infinite time, for which other programs may arm a timer, is never due.
 const dueTimers = (p: string, due: string): string => lines`
@@ -48,16 +48,26 @@ const timersOf = (p: string, from: string): string => lines`
     AND t.fire_at > -9e999 AND t.fire_at < 9e999
   ORDER BY t.path
   LIMIT ?`
+const fromFirst = "fire_at > -9e999 AND fire_at <= ?"
+
+const behind = "fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?)"
+
+// The rows come in the order in which each part reads them, so they need no sorting here.
+const withBroken = (p: string, timers: string): string => lines`
+  ${timers}
+  UNION ALL
+  SELECT * FROM (${brokenTimers(p)})`
 
 /** Armed timers. */
 export const makeTimerSql = (p: string) => ({
-  // The rows come in the order in which each part reads them, so they need no sorting here.
-  due: lines`
-    ${dueTimers(p, "fire_at > -9e999 AND fire_at <= ?")}
-    UNION ALL
-    SELECT * FROM (${brokenTimers(p)})`,
+  due: withBroken(p, dueTimers(p, fromFirst)),
 
-  dueAfter: dueTimers(p, "fire_at <= ? AND (fire_at, execution_id, path) > (?, ?, ?)"),
+  dueAfter: dueTimers(p, behind),
+
+  /** The same without those that are passed over. */
+  dueExcept: withBroken(p, dueTimers(p, `${isServed(p, "execution_id")} AND ${fromFirst}`)),
+
+  dueExceptAfter: dueTimers(p, `${isServed(p, "execution_id")} AND ${behind}`),
 
   of: timersOf(p, "t.path >= ?"),
 

@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import type { Kind } from "../../DeadLetter.js"
+import type { Encoded, EncodedUnserved, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
 import { columns, type Type } from "../schema/columns.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as pages from "../sqlDatabase/pages.js"
@@ -95,6 +96,25 @@ const verify = (
 export const makeVerify = (database: Database): Pick<Encoded, "verify"> => ({
   verify: (table, after, limit) => verify(database, table, after, limit)
 })
+
+/** What waits for definitions and activities that are not among these. */
+export const makeUnserved = (database: Database): Pick<Encoded, "unserved"> => ({
+  unserved: (now, { activities, definitions }) => {
+    const ours = JSON.stringify(definitions)
+    const params = [ours, ours, now, ours, JSON.stringify(activities), now]
+    return Effect.map(
+      pages.rows(database, { operation: "unserved" }, database.sql.unserved, ...params),
+      (rows): EncodedUnserved => ({
+        rows: rows.flatMap(([kind, id, count, oldest]) =>
+          isKind(kind) && typeof id === "string" ? [{ kind, id, count: Number(count), oldest }] : []
+        ),
+        more: rows.some(([kind, , more]) => kind === "More" && Number(more) === 1)
+      })
+    )
+  }
+})
+
+const isKind = (u: unknown): u is Kind => u === "Outbox" || u === "Spawn" || u === "Timer" || u === "Activity"
 
 /** How much work there is. */
 export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({

@@ -5,6 +5,7 @@ import { delayedParam, emitsParam, fewParams, seqsOf, statement } from "../sql/c
 import type { Database } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as numberedRows from "../sqlDatabase/numberedRows.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 import { failed } from "./rows.js"
@@ -31,16 +32,13 @@ const enqueue = (database: Database, { delayed, emits }: Emits) => {
 export const make = (database: Database): Pick<Encoded, "enqueue" | "pendingOutbox" | "ackOutbox"> => ({
   enqueue: (emits) => enqueue(database, emits),
 
-  pendingOutbox: (after = 0, limit) =>
+  pendingOutbox: (after = 0, limit, except) =>
     Effect.map(
-      pages.read(database, { operation: "pendingOutbox" }, limit, pages.numbered(database.sql.outbox.pending, after)),
-      (rows) =>
-        rows.map(([seq, targetId, event, ...failure]) => ({
-          seq,
-          targetId,
-          event,
-          failed: failed(failure)
-        }))
+      numberedRows.read(database, { operation: "pendingOutbox" }, database.sql.outbox, after, limit, except),
+      ({ reached, rows }) => ({
+        rows: rows.map(([seq, targetId, event, ...failure]) => ({ seq, targetId, event, failed: failed(failure) })),
+        reached
+      })
     ),
 
   ackOutbox: (seq, fence) => {

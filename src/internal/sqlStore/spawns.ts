@@ -5,6 +5,7 @@ import { statement } from "../sql/commitPlan.js"
 import type { Database } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as numberedRows from "../sqlDatabase/numberedRows.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 import { failed } from "./rows.js"
@@ -15,18 +16,20 @@ export const make = (
 ): Pick<Encoded, "pendingSpawns" | "ackSpawn" | "isSpawning" | "isSpawnParent" | "dropSpawns"> => {
   const sql = database.sql.spawns
   return {
-    pendingSpawns: (after = 0, limit) =>
+    pendingSpawns: (after = 0, limit, except) =>
       Effect.map(
-        pages.read(database, { operation: "pendingSpawns" }, limit, pages.numbered(sql.pending, after)),
-        (rows) =>
-          rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
+        numberedRows.read(database, { operation: "pendingSpawns" }, sql, after, limit, except),
+        ({ reached, rows }) => ({
+          rows: rows.map(([seq, parentId, childId, rootPath, context, ...failure]) => ({
             seq,
             parentId,
             childId,
             rootPath,
             context,
             failed: failed(failure)
-          }))
+          })),
+          reached
+        })
       ),
 
     ackSpawn: (seq, fence) => {

@@ -41,6 +41,7 @@ const makeEncoded = (database: databases.Database, prefix: string, traceMax: num
   ...inspection.makeStats(database),
   ...inspection.makeCounts(database),
   ...inspection.makeWork(database),
+  ...inspection.makeUnserved(database),
   ...inspection.makeVerify(database),
   ...leases.make(database),
   ...executions.makeTrace(database, traceMax),

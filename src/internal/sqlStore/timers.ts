@@ -39,14 +39,19 @@ const sort = (rows: ReadonlyArray<Row>) => {
   return { timers, failures, broken }
 }
 
-const dueTimers = (database: Database, now: number, after: Timer | undefined, limit: number) => {
+const dueTimers = (database: Database, ...[now, after, limit, except]: Parameters<Encoded["dueTimers"]>) => {
   const sql = database.sql.timers
   const behind = after === undefined ? undefined : [after.executionId, after.path, after.fireAt]
+  const passes = except.length > 0
+  const passed = passes ? [JSON.stringify(except)] : []
   const statement = (row: Row | undefined, limit: number): Statement => {
     const [executionId, path, fireAt] = row ?? behind ?? []
     return executionId === undefined
-      ? { sql: sql.due, params: [now, limit, limit] }
-      : { sql: sql.dueAfter, params: [now, Number(fireAt), String(executionId), String(path), limit] }
+      ? { sql: passes ? sql.dueExcept : sql.due, params: [...passed, now, limit, limit] }
+      : {
+          sql: passes ? sql.dueExceptAfter : sql.dueAfter,
+          params: [...passed, now, Number(fireAt), String(executionId), String(path), limit]
+        }
   }
   return Effect.map(pages.read(database, { operation: "dueTimers" }, limit, { statement, counts: isTimer }), sort)
 }
@@ -55,7 +60,7 @@ const dueTimers = (database: Database, now: number, after: Timer | undefined, li
 export const make = (database: Database): Pick<Encoded, "dueTimers" | "nextTimer" | "isArmed" | "deleteTimer"> => {
   const sql = database.sql.timers
   return {
-    dueTimers: (now, after, limit) => dueTimers(database, now, after, limit),
+    dueTimers: (...query) => dueTimers(database, ...query),
 
     nextTimer: Effect.gen(function* () {
       const call = { operation: "nextTimer" }

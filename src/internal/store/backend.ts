@@ -5,8 +5,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
-import type { Encoded, Failed } from "../../EncodedStore.js"
-import type { ExecutionStore, Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { Encoded, Failed, Numbered } from "../../EncodedStore.js"
+import type { ExceptQuery, ExecutionStore, Notice, Pending, PendingQuery } from "../../ExecutionStore.js"
 import type { FencingToken } from "../../Lease.js"
 import type { StoreError, StoreRejected } from "../../StoreError.js"
 import * as rows from "../codec/row.js"
@@ -86,7 +86,11 @@ export interface NumberedTable<Row, A> {
   readonly operation: string
   readonly table: string
   readonly kind: "Outbox" | "Spawn"
-  readonly read: (after: number | undefined, limit: number) => Effect.Effect<ReadonlyArray<Row>, StoreError>
+  readonly read: (
+    after: number | undefined,
+    limit: number,
+    except: ReadonlyArray<string>
+  ) => Effect.Effect<Numbered<Row>, StoreError>
   readonly decode: (row: Row) => A
 }
 
@@ -94,17 +98,40 @@ export interface NumberedTable<Row, A> {
  * So many rows, and whether there are more: one row more is read than asked for. Whoever asks for a single one may do so because the next
  * one cannot be read; that is not in its way.
  */
-const readAhead = <Row>(read: NumberedTable<Row, unknown>["read"], after: number | undefined, limit: number) => {
-  const ahead = Effect.map(read(after, limit + 1), (rows) => ({
+const readAhead = <Row>(
+  read: NumberedTable<Row, unknown>["read"],
+  after: number | undefined,
+  limit: number,
+  except: ReadonlyArray<string>
+) => {
+  const ahead = Effect.map(read(after, limit + 1, except), ({ reached, rows }) => ({
     page: rows.slice(0, limit),
-    more: rows.length > limit
+    more: rows.length > limit,
+    reached
   }))
   if (limit > 1) return ahead
   return Effect.catchIf(
     ahead,
     (error) => error._tag !== "StoreUnavailable",
-    () => Effect.map(read(after, 1), (page) => ({ page, more: page.length > 0 }))
+    () => Effect.map(read(after, 1, except), ({ reached, rows }) => ({ page: rows, more: rows.length > 0, reached }))
   )
+}
+
+const mostExcept = 1000
+
+/** Refuses definitions to pass over that could not be any, or are too many. */
+export const checkExcept = (
+  { checks }: Pick<Backend, "checks">,
+  call: validate.Call,
+  except: ReadonlyArray<string>
+): Effect.Effect<void, StoreRejected> => {
+  const tooMany = except.length > mostExcept ? `expected at most ${mostExcept}, found ${except.length}` : undefined
+  if (tooMany !== undefined) return Effect.fail(validate.rejected(call, "except", tooMany))
+  for (const [i, id] of except.entries()) {
+    const problem = checks.id(id)
+    if (problem !== undefined) return Effect.fail(validate.rejected(call, `except[${i}]`, problem))
+  }
+  return Effect.void
 }
 
 /** The number of a row, where there is one that it can be found by. */
@@ -113,14 +140,17 @@ export const numberOf = (u: unknown): number | undefined =>
 
 /** A page of a numbered table. Rows whose numbers no double holds come behind all others, where a page can end but not begin. */
 export const numberedPage = <Row extends { readonly seq: unknown } & Failed, A>(
+  backend: Pick<Backend, "checks">,
   { decode, kind, operation, read, table }: NumberedTable<Row, A>,
-  query: PendingQuery
+  query: PendingQuery & ExceptQuery
 ): Effect.Effect<Pending<A>, StoreError> =>
   Effect.gen(function* () {
     const limit = query.limit ?? defaultPage
     yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
     if (query.after !== undefined) yield* checkWhole({ operation }, "after", query.after, 0)
-    const { more, page } = yield* readAhead(read, query.after, limit)
+    const { except = [] } = query
+    yield* checkExcept(backend, { operation }, except)
+    const { more, page, reached } = yield* readAhead(read, query.after, limit, except)
     const work = (row: Row): WorkItem | undefined => {
       const seq = numberOf(row.seq)
       return seq === undefined ? undefined : { _tag: kind, seq }
@@ -128,8 +158,14 @@ export const numberedPage = <Row extends { readonly seq: unknown } & Failed, A>(
     const { corrupt, entries } = rows.partition(page, (row) =>
       rows.decode({ operation, table, key: String(row.seq), work: work(row) }, () => decode(row))
     )
-    const next = more ? Option.fromNullable(numberOf(page.at(-1)?.seq)) : Option.none()
-    return { entries, corrupt, failures: failuresOf(page, work), next }
+    const last = Option.fromNullable(numberOf(page.at(-1)?.seq))
+    return {
+      entries,
+      corrupt,
+      failures: failuresOf(page, work),
+      next: more ? last : Option.none(),
+      reached: more ? last : Option.orElse(Option.fromNullable(numberOf(reached)), () => last)
+    }
   })
 
 type Listener = (notice: Notice) => void

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { Work, WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
 import type { EncodedWork, Failed, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
-import type { ExecutionCount, ExecutionStore, PendingWork } from "../../ExecutionStore.js"
+import type { ExecutionCount, ExecutionStore, PendingWork, UnservedDefinition } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import { emitted } from "../codec/event.js"
@@ -278,3 +278,38 @@ export const makeWork =
       return decodeWork(yield* backend.encoded.workOf(executionId, limit))
     })
   }
+/** What waits for definitions and activities that a process does not have. */
+export const makeUnserved = ({ checks, encoded }: Backend): Pick<ExecutionStore, "unserved"> => ({
+  unserved: (served) =>
+    Effect.gen(function* () {
+      // What cannot be stored is nobody's name.
+      const names = (all: ReadonlyArray<string>) => all.filter((name) => checks.id(name) === undefined)
+      const { more, rows } = yield* encoded.unserved(yield* seconds, {
+        definitions: names(served.definitions),
+        activities: names(served.activities)
+      })
+      const definitions = new Map<string, UnservedDefinition>()
+      for (const { count, id, kind, oldest } of rows) {
+        if (kind === "Activity") continue
+        const before = definitions.get(id) ?? {
+          definitionId: id,
+          outbox: 0,
+          spawns: 0,
+          timers: 0,
+          oldest: Option.none()
+        }
+        definitions.set(id, { ...before, [columns[kind]]: count, oldest: earlier(before.oldest, time(oldest)) })
+      }
+      const activities = rows.flatMap(({ count, id, kind, oldest }) =>
+        kind === "Activity" ? [{ name: id, count, oldest: time(oldest) }] : []
+      )
+      return { definitions: Array.from(definitions.values()), activities, more }
+    })
+})
+
+const columns = { Outbox: "outbox", Spawn: "spawns", Timer: "timers" } as const
+
+const earlier = (one: Option.Option<number>, other: Option.Option<number>): Option.Option<number> =>
+  Option.isSome(one) && Option.isSome(other)
+    ? Option.some(Math.min(one.value, other.value))
+    : Option.orElse(one, () => other)

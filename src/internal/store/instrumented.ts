@@ -164,8 +164,11 @@ const measuredCancel =
     countedEvent(run(...args))
 
 /** What is asked for by people. */
-const inspections = (store: ExecutionStore): Pick<ExecutionStore, "stats" | "counts" | "workOf" | "verify"> => ({
+const inspections = (
+  store: ExecutionStore
+): Pick<ExecutionStore, "stats" | "unserved" | "counts" | "workOf" | "verify"> => ({
   stats: operation("stats")(store.stats),
+  unserved: measured("unserved", store.unserved),
   counts: operation("counts")(store.counts),
   workOf: measured("workOf", store.workOf),
   verify: measured("verify", store.verify)

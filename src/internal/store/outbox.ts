@@ -34,11 +34,8 @@ export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "em
 })
 
 /** The events to deliver, and those that wait until they are due. */
-export const make = ({
-  checks,
-  encoded,
-  notify
-}: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
+export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
+  const { checks, encoded, notify } = backend
   const table = {
     operation: "pendingOutbox",
     table: "outbox",
@@ -60,7 +57,7 @@ export const make = ({
         return seqs
       }),
 
-    pendingOutbox: (query = {}) => numberedPage(table, query),
+    pendingOutbox: (query = {}) => numberedPage(backend, table, query),
 
     ackOutbox: (seq) => {
       const call = { operation: "ackOutbox" }
@@ -99,7 +96,7 @@ export const makeSpawns = (backend: Backend): Pick<ExecutionStore, "pendingSpawn
   } as const
 
   return {
-    pendingSpawns: (query = {}) => numberedPage(table, query),
+    pendingSpawns: (query = {}) => numberedPage(backend, table, query),
 
     ackSpawn: (seq) => {
       const call = { operation: "ackSpawn" }

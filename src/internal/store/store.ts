@@ -39,6 +39,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     stats: inspection.makeStats(backend),
     counts: inspection.makeCounts(backend),
     workOf: inspection.makeWork(backend),
+    ...inspection.makeUnserved(backend),
     ...inspection.makeVerify(backend),
     listen: listen(listeners),
     listenToOthers: encoded.otherWrites ?? (() => Effect.void),

@@ -6,7 +6,7 @@ import type { ExecutionStore } from "../../ExecutionStore.js"
 import { StoreCorrupt } from "../../StoreError.js"
 import * as Time from "../../Time.js"
 import * as validate from "../codec/validate.js"
-import { type Backend, checkWhole, defaultPage, fenceFor, maxPage } from "./backend.js"
+import { type Backend, checkExcept, checkWhole, defaultPage, fenceFor, maxPage } from "./backend.js"
 
 const workOf = ({ executionId, fireAt, path }: Timer): WorkItem => ({ _tag: "Timer", executionId, path, fireAt })
 
@@ -32,8 +32,10 @@ export const make = ({ checks, encoded }: Backend): Pick<ExecutionStore, "dueTim
       const now = Time.toSeconds(time)
       yield* validate.refuse(call, "now", validate.finite(now))
       if (query.after !== undefined) yield* validate.timer(call, checks, query.after, "after")
+      const { except = [] } = query
+      yield* checkExcept({ checks }, call, except)
       // One timer more than asked for: it tells whether there is a next page.
-      const found = yield* encoded.dueTimers(now, query.after, limit + 1)
+      const found = yield* encoded.dueTimers(now, query.after, limit + 1, except)
       const entries = found.timers.slice(0, limit)
       const beyond = found.timers[limit]
       return {

@@ -23,6 +23,7 @@ export interface Work<A> {
  * - `waits`: how often in a row it waited for something, which does not count.
  * - `logged`: the last error that was logged as a warning, as a hash.
  * - `progress`: how far the schedule is stepped that says when to try again.
+ * - `elsewhere`: whether it waits for a definition that this process does not have.
  */
 export interface FailureState {
   readonly attempts: number
@@ -30,6 +31,7 @@ export interface FailureState {
   readonly waits: number
   readonly logged: number | undefined
   readonly progress: Progress | undefined
+  readonly elsewhere?: true
 }
 
 /**
@@ -162,6 +164,16 @@ export const hold = <A>(lane: Lane<A>, work: Work<A>, state: FailureState): void
   lane.phase = atOnce
     ? { _tag: "Behind", from: work.position }
     : { _tag: "Held", from: work.position, retryAt: state.retryAt }
+}
+
+/** Gives up all its rows, while the first one runs: others may have them. False where that may have changed while it ran. */
+export const discard = <A>(lane: Lane<A>): boolean => {
+  const { phase } = lane
+  if (phase._tag !== "Running" || phase.released) return false
+  lane.queue.length = 0
+  lane.rest = undefined
+  lane.failed = undefined
+  return true
 }
 
 /** Runs no further row; those in memory go back to the store. What then is in the store is behind; where nothing is, false. */

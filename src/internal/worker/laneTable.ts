@@ -24,12 +24,22 @@ export interface LaneTable<A> extends Options {
   readonly finished: Set<string | number>
   /** The lanes that wait for an execution which is not their own. */
   readonly waiting: Map<string, Set<Lane<A>>>
+  /** The lanes that are left to other processes, with the position of a row of each from which on their rows are in the store. */
+  readonly aside: Map<string | null, number>
+  /** When all that is left to other processes is looked at again, in milliseconds since the epoch. */
+  lookAgainAt: number
   /** While it is not open, no row begins to run. */
   mode: "open" | "paused" | "stopped"
 }
 
 // Lanes beyond this number are not woken when the execution is advanced. They are tried again at their time.
 const mostWaiting = 1000
+
+// Of more than these it is not remembered that they were looked at: that comes again with the next reading from the first row on.
+const mostAside = 100_000
+
+const never = Number.POSITIVE_INFINITY
+const lookAgainAfter = 10 * 60_000
 
 export const make = <A>(options: Options): LaneTable<A> => ({
   ...options,
@@ -38,6 +48,8 @@ export const make = <A>(options: Options): LaneTable<A> => ({
   running: new Set(),
   finished: new Set(),
   waiting: new Map(),
+  aside: new Map(),
+  lookAgainAt: never,
   mode: "open"
 })
 
@@ -45,7 +57,7 @@ export const isFull = <A>(table: LaneTable<A>): boolean => table.lanes.size >= t
 
 /** A row was read: its lane takes it, or leaves it in the store. The lane may be ready then. */
 export const offer = <A>(table: LaneTable<A>, work: Work<A>, now: number): void => {
-  if (table.finished.has(work.id) || !table.owns(work.lane)) return
+  if (table.finished.has(work.id) || table.aside.has(work.lane) || !table.owns(work.lane)) return
   let lane = table.lanes.get(work.lane)
   if (lane === undefined) {
     lane = lane_.make(work.lane)
@@ -83,10 +95,39 @@ export const finish = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>): vo
   table.finished.add(work.id)
 }
 
-/** The head of the lane failed: the lane is held back. */
-export const hold = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>, state: FailureState): void => {
+/** The head of the lane failed: the lane is held back, or left to other processes. */
+export const hold = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>, state: FailureState, now: number): void => {
+  if (state.elsewhere === true && lane_.discard(lane)) {
+    putAside(table, lane.key, work.position, now)
+    return
+  }
   lane_.hold(lane, work, state)
   if (state.waits > 0 && work.waitsFor !== undefined) waitFor(table, work.waitsFor, lane)
+}
+
+const putAside = <A>(table: LaneTable<A>, key: string | null, position: number, now: number): void => {
+  const { aside } = table
+  for (const oldest of aside.keys()) {
+    if (aside.size < mostAside) break
+    aside.delete(oldest)
+  }
+  aside.set(key, position)
+  table.lookAgainAt = Math.min(table.lookAgainAt, now + lookAgainAfter)
+}
+
+/** Takes back what is left to other processes, where there may be any: all rows are to be read again. */
+export const takeBack = <A>(table: LaneTable<A>): boolean => {
+  if (table.lookAgainAt === never) return false
+  table.aside.clear()
+  table.lookAgainAt = never
+  return true
+}
+
+/** The execution was advanced, whose lane may be left to other processes: gives from where its rows are to be read again. */
+export const takeBackOne = <A>({ aside }: LaneTable<A>, executionId: string): number | undefined => {
+  const position = aside.get(executionId)
+  aside.delete(executionId)
+  return position
 }
 
 const waitFor = <A>({ waiting }: LaneTable<A>, executionId: string, lane: Lane<A>): void => {
@@ -141,6 +182,7 @@ export const disown = <A>(table: LaneTable<A>): void => {
     table.lanes.delete(key)
     table.ready.delete(lane)
   }
+  for (const key of table.aside.keys()) if (!table.owns(key)) table.aside.delete(key)
 }
 
 /** When the first of the lanes that left rows in the store may go on. */

@@ -6,6 +6,8 @@ import * as Option from "effect/Option"
 import type { Work as StoredWork, WorkItem } from "../../Commit.js"
 import type { Burial, Failure, Reason } from "../../DeadLetter.js"
 import type { BuryOptions, ExecutionStore } from "../../ExecutionStore.js"
+import type { DefinitionNotFound, DefinitionVersionNotFound } from "../../ProcessorError.js"
+import type { Elsewhere } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -31,6 +33,8 @@ export interface Options<A> {
   readonly buried: (reason: Reason) => void
   /** Counts what became of work that failed. */
   readonly settled: (outcome: Outcome) => Effect.Effect<void>
+  /** Who is told of definitions that the process does not have. */
+  readonly elsewhere: Elsewhere | undefined
   /** The work belongs to another process by now. */
   readonly lost: Effect.Effect<void>
 }
@@ -87,7 +91,9 @@ const carryOut = <A>(failed: Failed<A>, decision: Decision): Effect.Effect<Failu
       return retry(failed)
     case "Wait":
       if (decision.outage === true) return waitForStore(failed)
-      return wait(failed, decision.elsewhere === true ? retrySchedule.waitingElsewhere : retrySchedule.waiting)
+      return wait(failed)
+    case "Elsewhere":
+      return leaveElsewhere(failed, decision.error)
     case "Lost":
       return leaveToOthers(failed, failed.cause)
     case "Drop":
@@ -112,15 +118,22 @@ const waitForStore = <A>(failed: Failed<A>): Effect.Effect<FailureState> =>
     wait(failed)
   )
 
+/** The work waits for a definition that this process does not have. */
+const leaveElsewhere = <A>(
+  failed: Failed<A>,
+  error: DefinitionNotFound | DefinitionVersionNotFound
+): Effect.Effect<FailureState> => {
+  const { elsewhere } = failed.options
+  const isElsewhere = elsewhere === undefined ? Effect.succeed(true) : elsewhere.found(error)
+  return Effect.zipWith(isElsewhere, wait(failed), (elsewhere, state) => (elsewhere ? { ...state, elsewhere } : state))
+}
+
 /** The work waits for something, which does not count as an attempt. */
-const wait = <A>(
-  { before, error, now, options, work }: Failed<A>,
-  schedule = retrySchedule.waiting
-): Effect.Effect<FailureState> =>
+const wait = <A>({ before, error, now, options, work }: Failed<A>): Effect.Effect<FailureState> =>
   Effect.gen(function* () {
     const waits = before.waits + 1
     const waitedBefore = before.waits > 0 ? before.progress : undefined
-    const { at, progress } = yield* retrySchedule.next(schedule, undefined, waits, now, waitedBefore)
+    const { at, progress } = yield* retrySchedule.next(retrySchedule.waiting, undefined, waits, now, waitedBefore)
     yield* log.debug(`${work.label()} waits: ${error}`)
     yield* options.settled("postponed")
     return { ...before, waits, progress, retryAt: Option.getOrElse(at, () => now) }

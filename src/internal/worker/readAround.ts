@@ -1,14 +1,15 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { ExceptQuery, Pending, PendingQuery } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreError } from "../../StoreError.js"
 import { isOutage } from "../supervision/storeMonitor.js"
 
-type Read<A> = (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>
+type Read<A> = (query: PendingQuery & ExceptQuery) => Effect.Effect<Pending<A>, StoreError>
 
 interface Page {
   readonly after: number | undefined
   readonly limit: number
+  readonly except?: ReadonlyArray<string>
 }
 
 const end = Number.MAX_SAFE_INTEGER
@@ -22,13 +23,13 @@ const closeSteps = 64
  */
 export const readAround =
   <A>(table: string, read: Read<A>) =>
-  ({ after, limit }: Page): Effect.Effect<Pending<A>, StoreError> =>
-    Effect.catchAll(read({ after, limit }), (error) =>
-      isOutage(error) || (after ?? 0) >= end
+  (page: Page): Effect.Effect<Pending<A>, StoreError> =>
+    Effect.catchAll(read(page), (error) =>
+      isOutage(error) || (page.after ?? 0) >= end
         ? Effect.fail(error)
         : Effect.matchEffect(read({ after: end, limit: 1 }), {
             onFailure: () => Effect.fail(error),
-            onSuccess: () => narrow(table, read, { after, limit }, error)
+            onSuccess: () => narrow(table, read, page, error)
           })
     )
 
@@ -41,7 +42,7 @@ const narrow = <A>(
   const { after, limit } = page
   if (limit === 1)
     return Effect.map(firstReadable(read, after), (seq) => unreadable(table, (after ?? -1) + 1, seq, error))
-  const half = { after, limit: Math.floor(limit / 2) }
+  const half = { ...page, limit: Math.floor(limit / 2) }
   return Effect.catchAll(read(half), (error) =>
     isOutage(error) ? Effect.fail(error) : narrow(table, read, half, error)
   )
@@ -58,7 +59,8 @@ const unreadable = (table: string, first: number, last: number, error: StoreErro
       problem: `${first === last ? "it" : `what lies from ${first} on`} cannot be read, and stays: ${error.message}`
     })
   ],
-  next: Option.some(last)
+  next: Option.some(last),
+  reached: Option.some(last)
 })
 
 /** The least number behind which the store reads again, where behind `after` it does not: that of the row that cannot be read. */

@@ -114,6 +114,7 @@ const offerRows = <A>({ cursor, polling, runner, table }: Reader<A>, pass: Pass,
   Effect.gen(function* () {
     for (const work of page.works) {
       if (table.mode !== "open") return
+      if (table.aside.has(work.lane)) continue
       if (work.position < pass.known && !catchUp_.wants(pass.catchUp, table, work.lane)) continue
       if (!table.lanes.has(work.lane) && (laneTable.isFull(table) || pass.refused < never)) {
         pass.refused = Math.min(pass.refused, work.position)

@@ -42,13 +42,6 @@ export const waiting: Schedule.Schedule<unknown> = Schedule.exponential("250 mil
   capped("30 seconds")
 )
 
-/** How work is looked at again that waits for a definition which this process does not have: registering it lets it go on at once. */
-export const waitingElsewhere: Schedule.Schedule<unknown> = Schedule.exponential("10 seconds").pipe(
-  Schedule.union(Schedule.spaced("10 minutes")),
-  Schedule.jittered,
-  capped("10 minutes")
-)
-
 // What failed more often than that is past any cap. It bounds the work after a restart.
 const mostSteps = 1000
 

@@ -154,10 +154,10 @@ const finishHead = <A>(
       laneTable.finish(table, lane, work)
       return before === undefined ? Effect.void : recovered(work, before)
     }
-    return Effect.map(failed(work, exit.cause, before), (state) => {
+    return Effect.zipWith(failed(work, exit.cause, before), Clock.currentTimeMillis, (state, now) => {
       // In one step: what is offered meanwhile must find the lane either running or held back.
       if (state === undefined) laneTable.finish(table, lane, work)
-      else laneTable.hold(table, lane, work, state)
+      else laneTable.hold(table, lane, work, state, now)
     })
   })
 

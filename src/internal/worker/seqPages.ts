@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Work as StoredWork } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
-import type { Pending, PendingQuery } from "../../ExecutionStore.js"
-import type { Options } from "../../QueueWorker.js"
+import type { ExceptQuery, Pending, PendingQuery } from "../../ExecutionStore.js"
+import type { Elsewhere, Options } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
 import type { Work } from "./lane.js"
 import { recorded } from "./onDeliveryFailure.js"
@@ -29,20 +29,28 @@ export const heed = { every: 0, position: Number.POSITIVE_INFINITY }
 
 const nothing = Number.NEGATIVE_INFINITY
 
+const nobody: ReadonlyArray<string> = []
+
+/** The definitions whose work is passed over now. */
+export const passed = (elsewhere: Elsewhere | undefined): Effect.Effect<ReadonlyArray<string>> =>
+  elsewhere === undefined ? Effect.succeed(nobody) : Effect.map(elsewhere.passed(), ({ definitions }) => definitions)
+
 const seqOf = ({ work }: { readonly work?: StoredWork | undefined }): number | undefined =>
   work === undefined || work._tag === "Timer" ? undefined : work.seq
 
 /** The pages of a numbered table, with the lane of each row and its name in the log. */
 export const pages = <A extends { readonly seq: number }>(
-  options: Pick<Options, "pageSize">,
+  options: Pick<Options, "pageSize" | "elsewhere">,
   table: string,
-  store: (query: PendingQuery) => Effect.Effect<Pending<A>, StoreError>,
+  store: (query: PendingQuery & ExceptQuery) => Effect.Effect<Pending<A>, StoreError>,
   laneOf: (entry: A) => string | null,
   label: (entry: A) => string,
   waitsFor?: (entry: A) => string
 ) => {
   const limit = pageSize(options)
-  const read = readAround(table, store)
+  const readable = readAround(table, store)
+  const read = (after: number | undefined): Effect.Effect<Page<A>, StoreError> =>
+    Effect.flatMap(passed(options.elsewhere), (except) => Effect.map(readable({ after, limit, except }), toPage))
 
   const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
     lane: laneOf(entry),
@@ -57,6 +65,7 @@ export const pages = <A extends { readonly seq: number }>(
   const toPage = (pending: Pending<A>): Page<A> => {
     const end = Math.max(
       pending.entries.at(-1)?.seq ?? nothing,
+      Option.getOrElse(pending.reached, () => nothing),
       ...pending.corrupt.map((corrupt) => seqOf(corrupt) ?? nothing)
     )
     const failures = new Map(pending.failures.map((failure) => [seqOf(failure), failure]))
@@ -64,12 +73,11 @@ export const pages = <A extends { readonly seq: number }>(
       works: pending.entries.map((entry) => toWork(entry, failures.get(entry.seq))),
       corrupt: pending.corrupt,
       end: end === nothing ? undefined : end,
-      next: Option.map(pending.next, (after) => Effect.map(read({ after, limit }), toPage))
+      next: Option.map(pending.next, read)
     }
   }
 
-  return (position: number): Effect.Effect<Page<A>, StoreError> =>
-    Effect.map(read({ after: position > 0 ? position - 1 : undefined, limit }), toPage)
+  return (position: number): Effect.Effect<Page<A>, StoreError> => read(position > 0 ? position - 1 : undefined)
 }
 
 /** A row was added: look at once, from where the worker is. */

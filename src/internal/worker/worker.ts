@@ -76,6 +76,7 @@ export interface Ends {
 export type RunTogether<A> = (works: ReadonlyArray<Tried<A>>, ends: Ends) => Effect.Effect<void>
 
 const beginning = Number.NEGATIVE_INFINITY
+const never = Number.POSITIVE_INFINITY
 const defaultConcurrency = 16
 const defaultPageSize = 100
 const defaultMaxAttempts = 20
@@ -160,7 +161,9 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
         worker.wakeup.wake()
       }),
       retryWaiting: Effect.sync(() => {
-        if (!laneTable.releaseAll(table)) return
+        const released = laneTable.releaseAll(table)
+        const takenBack = lookAgain(worker)
+        if (!released && !takenBack) return
         worker.cursor.hurry = true
         worker.wakeup.request(beginning)
       }),
@@ -200,6 +203,7 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     maxAttempts: options.settings.maxAttempts ?? defaultMaxAttempts,
     buried: () => void worker.progress.deadLetters++,
     settled: telemetry.settled,
+    elsewhere: options.settings.elsewhere,
     lost: forfeit(options.settings.shards)
   }
   const annotated = <B>({ item }: Work<A>, effect: Effect.Effect<B>): Effect.Effect<B> =>
@@ -298,15 +302,30 @@ const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<
 const onLaneEnded = <A>({ cursor, table, wakeup }: Worker<A>, readableAt: number): void => {
   const hasRoom = cursor.crowded && !laneTable.isFull(table)
   if (readableAt === 0 || hasRoom) cursor.hurry = true
-  wakeup.request(hasRoom ? beginning : readableAt)
+  // What was just left to other processes is looked at again, also by a worker that sleeps until then for nothing else.
+  wakeup.request(hasRoom ? beginning : Math.min(readableAt, table.lookAgainAt))
   wakeup.ended()
 }
 
-const onNotice = <A>({ cursor, options, table, wakeup }: Worker<A>, notice: Notice): void => {
-  if (Option.isSome(notice.committed) && laneTable.release(table, notice.committed.value.execution.id)) {
-    cursor.hurry = true
-    wakeup.request(beginning)
-  }
+/** All rows are read again where some are left to other processes. */
+const lookAgain = <A>({ cursor, table }: Worker<A>): boolean => {
+  if (!laneTable.takeBack(table)) return false
+  cursor.rewind = beginning
+  return true
+}
+
+/** An execution was advanced, for which work may wait. */
+const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: string): void => {
+  const position = laneTable.takeBackOne(table, executionId)
+  if (position !== undefined) cursor.rewind = Math.min(cursor.rewind, position)
+  if (!laneTable.release(table, executionId) && position === undefined) return
+  cursor.hurry = true
+  wakeup.request(beginning)
+}
+
+const onNotice = <A>(worker: Worker<A>, notice: Notice): void => {
+  const { cursor, options, wakeup } = worker
+  if (Option.isSome(notice.committed)) onCommitted(worker, notice.committed.value.execution.id)
   const noticed = options.noticed(notice)
   if (noticed === undefined) return
   cursor.rewind = Math.min(cursor.rewind, noticed.position)
@@ -383,19 +402,29 @@ const buryCorrupt = <A>(worker: Worker<A>, corrupt: StoreCorrupt): Effect.Effect
     )
 }
 
-const makeLoop = <A>({ monitor, polling, table, wakeup }: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never> =>
+/** When all that is passed over now is to be looked at again. */
+const passedUntil = <A>({ options }: Worker<A>): Effect.Effect<number> => {
+  const { elsewhere } = options.settings
+  if (elsewhere === undefined) return Effect.succeed(never)
+  return Effect.map(elsewhere.passed(), ({ definitions, until }) => (definitions.length === 0 ? never : until))
+}
+
+const makeLoop = <A>(worker: Worker<A>, rows: reader.Reader<A>): Effect.Effect<never> =>
   Effect.gen(function* () {
+    const { monitor, polling, table, wakeup } = worker
     if (table.mode === "paused") {
       yield* wakeup.park
       return
     }
+    if ((yield* Clock.currentTimeMillis) >= table.lookAgainAt) lookAgain(worker)
     const pass = Effect.suspend(() => {
       wakeup.clear()
       return reader.readPass(rows)
     })
     const dueAt = yield* storeMonitor.waitOut(monitor, pass)
+    table.lookAgainAt = Math.min(table.lookAgainAt, yield* passedUntil(worker))
     const next = polling.end(yield* Clock.currentTimeMillis)
-    const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table)))
+    const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table), table.lookAgainAt))
     polling.woken(woken)
   }).pipe(Effect.forever)
 

@@ -123,7 +123,8 @@ export const outbox = ({ test }: Subject): void => {
           entries: [],
           corrupt: [],
           failures: [],
-          next: Option.none()
+          next: Option.none(),
+          reached: Option.none()
         })
       }))
 

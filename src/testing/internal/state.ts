@@ -20,7 +20,7 @@ const goesOn = (what: string, forward: boolean): void => {
 
 const allPending = <A extends { readonly seq: number }>(
   what: string,
-  read: (query: ExecutionStore.PendingQuery) => Effect.Effect<ExecutionStore.Pending<A>, StoreError>,
+  read: (query: ExecutionStore.PendingQuery) => Effect.Effect<Omit<ExecutionStore.Pending<A>, "reached">, StoreError>,
   limit: number
 ) =>
   Effect.gen(function* () {

@@ -1,8 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
+import type { Kind } from "../../DeadLetter.js"
 import type { Encoded, EncodedWork, StoredRow, StoredTable } from "../../EncodedStore.js"
+import * as json from "../codec/json.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import { statusOf } from "./executions.js"
+import { definitionOfChild } from "./spawns.js"
 import type { Tables } from "./tables.js"
 
 type Columns = StoredRow["columns"]
@@ -94,5 +97,100 @@ export const make = (tables: Tables): Pick<Encoded, "verify"> => ({
         rows: rows.map((columns) => ({ columns, problem: undefined })),
         next: rows.length < limit ? undefined : [begin + limit]
       }
+    })
+})
+
+const most = 10_000
+const mostSpawns = 1000
+const mostIds = 1000
+
+/** When an event was emitted, where its row says so. */
+const emittedAt = (event: unknown): number | undefined => {
+  if (typeof event !== "string") return undefined
+  try {
+    const parsed = json.parseRounded(event)
+    if (typeof parsed !== "object" || parsed === null) return undefined
+    const time = new Map<string, unknown>(Object.entries(parsed)).get("emitted_at")
+    return number(time)
+  } catch {
+    return undefined
+  }
+}
+
+const number = (u: unknown): number | undefined => (typeof u === "number" && Math.abs(u) <= 9e15 ? u : undefined)
+
+interface Found {
+  count: number
+  oldest: number | undefined
+}
+
+/** How many rows there are of each id that is not ours, and since when the first waits. */
+const grouped = <Row>(
+  kind: Kind,
+  rows: Iterable<Row>,
+  ours: ReadonlySet<string>,
+  idOf: (row: Row) => string | undefined,
+  since: (row: Row, isFirst: boolean) => number | undefined
+) => {
+  const groups = new Map<string, Found>()
+  for (const row of rows) {
+    const id = idOf(row)
+    if (id === undefined || ours.has(id)) continue
+    const group = groups.get(id)
+    const time = since(row, group === undefined)
+    if (group === undefined) groups.set(id, { count: 1, oldest: time })
+    else {
+      group.count++
+      if (time !== undefined) group.oldest = Math.min(group.oldest ?? time, time)
+    }
+  }
+  return Array.from(Iterable.take(groups, mostIds), ([id, { count, oldest }]) => ({ kind, id, count, oldest }))
+}
+
+const isMore = (rows: Iterable<unknown>, than: number): boolean => Iterable.size(Iterable.take(rows, than + 1)) > than
+
+/** What waits for definitions and activities that are not among these. */
+export const makeUnserved = (tables: Tables): Pick<Encoded, "unserved"> => ({
+  unserved: (now, served) =>
+    Effect.sync(() => {
+      const definitions = new Set(served.definitions)
+      const due = () => Iterable.takeWhile(tables.timers.due.from(), ({ fireAt }) => fireAt <= now)
+      const waiting = () => Iterable.filter(tables.activities.after(0), ({ owner }) => owner === null)
+      const rows = [
+        ...grouped(
+          "Outbox",
+          Iterable.take(tables.outbox.after(), most),
+          definitions,
+          ({ targetId }) => tables.definitionOf(targetId),
+          ({ event }, isFirst) => (isFirst ? emittedAt(event) : undefined)
+        ),
+        ...grouped(
+          "Spawn",
+          Iterable.take(tables.spawns.after(), mostSpawns),
+          definitions,
+          (row) => definitionOfChild(tables, row),
+          () => undefined
+        ),
+        ...grouped(
+          "Timer",
+          Iterable.take(due(), most),
+          definitions,
+          ({ executionId }) => tables.definitionOf(executionId),
+          ({ fireAt }) => fireAt
+        ),
+        ...grouped(
+          "Activity",
+          Iterable.take(waiting(), most),
+          new Set(served.activities),
+          ({ name }) => name,
+          ({ askedAt }) => number(askedAt)
+        )
+      ]
+      const more =
+        isMore(tables.outbox.after(), most) ||
+        isMore(tables.spawns.after(), mostSpawns) ||
+        isMore(due(), most) ||
+        isMore(waiting(), most)
+      return { rows, more }
     })
 })

@@ -18,11 +18,12 @@ export interface Child {
   readonly kill: Effect.Effect<void>
 }
 
-const spawn = (args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
+/** Another process that runs a program. */
+export const spawn = (program: string, args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = yield* Queue.unbounded<string>()
     const exit = yield* Deferred.make<number | string>()
-    const child = spawnProcess(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] })
+    const child = spawnProcess(program, args, { stdio: ["pipe", "pipe", "inherit"] })
     readline.createInterface(child.stdout).on("line", (line) => Queue.unsafeOffer(lines, line))
     // A process that has ended reads no more.
     child.stdin.on("error", () => undefined)
@@ -46,11 +47,11 @@ const spawn = (args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.S
 
 /** Another process that holds a lock on a database until it is sent a line. */
 export const lockFile = (filename: string, begin: string): Effect.Effect<Child, never, Scope.Scope> =>
-  Effect.tap(spawn([path("lockFile.mjs"), filename, begin]), (child) => child.line)
+  Effect.tap(spawn(process.execPath, [path("lockFile.mjs"), filename, begin]), (child) => child.line)
 
 /** Another process that runs a TypeScript module. */
 export const run = (module: string, ...args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
-  spawn([
+  spawn(process.execPath, [
     path("../../node_modules/vite-node/vite-node.mjs"),
     "--config",
     path("../../vitest.config.ts"),

@@ -75,6 +75,16 @@ const holdfast = Command.make("holdfast").pipe(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const ansi = /\u001b\[[0-9;]*m/g
 
+/** In the completions for bash, @effect/cli looks for verbs, and for words with a hyphen, where it would never find them. */
+const mended = (text: string): string =>
+  text.startsWith("function _holdfast_bash")
+    ? text.replace(
+        /^( +)(holdfast(?:,\w+)*),(\w+)\)$/gm,
+        (_, indent: string, nouns: string, word: string) =>
+          `${indent}${nouns.replaceAll(",", "__")},${word.replaceAll("__", "-")})`
+      )
+    : text
+
 const sentence = (error: ValidationError.ValidationError): string =>
   HelpDoc.toAnsiText(error.error).replace(ansi, "").replace(/\s+/g, " ").trim()
 
@@ -84,7 +94,7 @@ const onScreen = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, 
     const screen = yield* Screen
     const console = yield* Effect.console
     const log = (...texts: ReadonlyArray<unknown>) => {
-      const text = texts.join(" ")
+      const text = mended(texts.join(" "))
       return screen.out((screen.colors ? text : text.replace(ansi, "")).replace(/[ \t]+$/gm, "").trimEnd())
     }
     return yield* Effect.withConsole(effect, { ...console, log, error: () => Effect.void })

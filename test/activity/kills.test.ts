@@ -69,7 +69,8 @@ it.scopedLive(
       )
       yield* Effect.addFinalizer(() => Effect.forEach(running, ({ kill }) => kill, { discard: true }))
       let hits = 0
-      for (let i = 0; i < kills; i++) {
+      // On a busy machine a kill may come too late for what had begun: then there are more of them.
+      for (let i = 0; i < kills || (hits === 0 && i < kills + 30); i++) {
         yield* client(startJobs(store, jobs))
         const victim = yield* Random.nextIntBetween(0, processes)
         const process = running[victim]
@@ -90,7 +91,7 @@ it.scopedLive(
         if (yield* wasHit(store, last)) hits++
         running[victim] = yield* begin(filename, `p${victim}-${i}`)
       }
-      yield* Effect.log(`${hits} of ${kills} kills hit an activity that had just begun`)
+      yield* Effect.log(`${hits} of the kills hit an activity that had just begun`)
       assert.isAbove(hits, 0)
       const results = yield* Effect.forEach(jobs, (id) => client(Job.await(id)), { concurrency: "unbounded" })
       const keys = Array.from({ length: each }, (_, n) => `k${n}`).toSorted()

@@ -62,7 +62,10 @@ describe("the name of a store", () => {
     const named = (text: string) => Either.map(parse(text), describeStore)
     expect(named("sqlite:./a.db")).toEqual(Either.right("./a.db"))
     expect(named("libsql:file:/x/a b.db")).toEqual(Either.right("/x/a b.db"))
-    expect(named("libsql://me:secret@db.example.com")).toEqual(Either.right("the libSQL server at db.example.com"))
+    expect(named("libsql://me:secret@db.example.com")).toEqual(
+      Either.left("a libSQL server takes no user name and no password: its token is in LIBSQL_AUTH_TOKEN")
+    )
+    expect(named("libsql://db.example.com")).toEqual(Either.right("the libSQL server at db.example.com"))
     expect(named("libsql:https://db.example.com?authToken=secret")).toEqual(
       Either.right("the libSQL server at db.example.com")
     )

@@ -30,6 +30,18 @@ describe("holdfast on other stores", () => {
     Effect.flatMap(SqldServer.make({ durability: "relaxed" }), ({ url }) => round(`libsql:${url}`))
   )
 
+  it.effect("says in words of the command line what a libSQL server would not take", () =>
+    Effect.gen(function* () {
+      const stats = (store: string, token: string) =>
+        holdfast(["stats", "--store", store], { env: new Map([["LIBSQL_AUTH_TOKEN", token]]) })
+      const token = yield* stats("libsql:http://127.0.0.1:8080", "two words")
+      expect([token.code, ...token.notes]).toEqual([2, expect.stringContaining("LIBSQL_AUTH_TOKEN holds no token")])
+      const user = yield* stats("libsql:libsql://ada:secret@127.0.0.1:8080", "token")
+      expect([user.code, ...user.notes]).toEqual([2, expect.stringContaining("its token is in LIBSQL_AUTH_TOKEN")])
+      expect(user.notes.join()).not.toContain("secret")
+    })
+  )
+
   it.scopedLive("works on rqlite", () =>
     Effect.flatMap(RqliteServer.make({ nodes: 2 }), ({ urls }) => round(`rqlite:${urls.join(",")}`))
   )

@@ -298,6 +298,25 @@ describe("what a server answers", () => {
     })
   )
 
+  it.scoped(
+    "that its disk failed, as where that is full: nothing is written, reads go on, and writes do when there is room",
+    () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open({ resolveTimeout: 0 })
+        yield* sqld.full(true)
+        for (const write of [Effect.asVoid(store.save(order)), Effect.asVoid(store.enqueue(emits))]) {
+          const error = yield* Effect.flip(write)
+          assert.deepInclude(error, { _tag: "StoreUnavailable", reason: "connection" })
+          assert.include(error.message, "disk I/O error, as where the disk of the server is full")
+        }
+        assert.deepStrictEqual(yield* store.load("order-1"), Option.none())
+        assert.deepStrictEqual((yield* store.pendingOutbox()).entries, [])
+        yield* sqld.full(false)
+        assert.strictEqual((yield* store.save(order)).version, 1)
+        assert.strictEqual((yield* sqld.rows("SELECT * FROM harel_executions")).length, 1)
+      })
+  )
+
   it.scoped("nothing, since it is away: a write is certain not to be applied, and works when it is back", () =>
     Effect.gen(function* () {
       const { sqld, store } = yield* open()

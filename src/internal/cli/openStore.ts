@@ -17,7 +17,7 @@ import * as readOnly from "../sqlite/readOnly.js"
 import * as sqlStore from "../sqlStore/store.js"
 import { make as makeStore } from "../store/store.js"
 import * as explain from "./explain.js"
-import { type CliError, failed } from "./failure.js"
+import { type CliError, failed, usage } from "./failure.js"
 import { note, type Screen } from "./screen.js"
 import { describe, type StoreName } from "./storeName.js"
 
@@ -65,10 +65,18 @@ const openSqlite = (filename: string, access: Access): Opening<SqlDriver> =>
     ? readOnly.make(filename)
     : sqlite.decode({ filename }).pipe(Effect.flatMap((options) => sqlite.make(options)))
 
+/** The token for a libSQL server. What is wrong with it is said without it. */
+const libsqlToken: Effect.Effect<Redacted.Redacted | undefined, CliError> = secret("LIBSQL_AUTH_TOKEN").pipe(
+  Effect.filterOrFail(
+    (token) => token === undefined || /^[\x21-\x7e]+$/.test(Redacted.value(token)),
+    () => usage("LIBSQL_AUTH_TOKEN holds no token: it is empty, or has spaces or other characters that no token has")
+  )
+)
+
 const openLibsql = (url: string, durability: "full" | "normal"): Opening<SqlDriver> =>
   Effect.gen(function* () {
     const libsql = yield* load("libSQL", "@libsql/client", () => import("../libsql/open.js"))
-    const { driver } = yield* libsql.open({ url, authToken: yield* secret("LIBSQL_AUTH_TOKEN"), durability })
+    const { driver } = yield* libsql.open({ url, authToken: yield* libsqlToken, durability })
     return driver
   })
 

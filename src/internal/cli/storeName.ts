@@ -20,13 +20,18 @@ const file = (scheme: string, filename: string): Either.Either<string, string> =
     ? Either.left(`expected the name of a file after ${scheme}`)
     : Either.right(filename)
 
+const server = (url: string): Parsed =>
+  /^[a-z]+:\/\/[^/?#]*@/.test(url)
+    ? Either.left("a libSQL server takes no user name and no password: its token is in LIBSQL_AUTH_TOKEN")
+    : Either.right({ _tag: "LibsqlServer", url: Redacted.make(url) })
+
 const parseLibsql = (text: string, rest: string): Parsed => {
   if (rest.startsWith("file:")) {
     return Either.map(file("libsql:file:", rest.slice(5)), (filename) => ({ _tag: "LibsqlFile", filename }))
   }
-  if (rest.startsWith("//")) return Either.right({ _tag: "LibsqlServer", url: Redacted.make(text) })
+  if (rest.startsWith("//")) return server(text)
   return /^(https?|libsql):\/\//.test(rest)
-    ? Either.right({ _tag: "LibsqlServer", url: Redacted.make(rest) })
+    ? server(rest)
     : Either.left("expected file:FILE, libsql://HOST, https://HOST:PORT or http://HOST:PORT after libsql:")
 }
 

@@ -98,7 +98,9 @@ const ofStatement = (error: StatementFailed): Failure => {
   const { code, detail } = error
   if (code === "SQLITE_UNKNOWN" || /^(SQL|ARGS)_/.test(code)) return notApplied("sql", detail, error)
   if (code.startsWith("SQLITE_")) {
-    return ofProblem({ ...problemOf({ cause: Object.assign(new Error(detail), { code }) }), cause: error })
+    // Of a disk without room sqld says no more than this.
+    const said = code.startsWith("SQLITE_IOERR") ? `${detail}, as where the disk of the server is full` : detail
+    return ofProblem({ ...problemOf({ cause: Object.assign(new Error(said), { code }) }), cause: error })
   }
   switch (code) {
     case "RESPONSE_TOO_LARGE":

@@ -88,6 +88,8 @@ export interface Connection {
   /** Whether a text is one that a token which may only read does not allow: also a PRAGMA that changes nothing. */
   readonly writes: (sql: string) => boolean
   readonly run: (sql: string, stmt: Stmt) => StmtResult
+  /** The same where the disk has no room: nothing that was written is committed. What a transaction writes waits in memory until then. */
+  readonly runOnFullDisk: (sql: string, stmt: Stmt) => StmtResult
   /** Whether it is as it was when it was opened: nothing was changed by it, which its counters would tell. */
   readonly isNew: () => boolean
   readonly close: () => void
@@ -158,6 +160,8 @@ const run = (db: Sqlite.Database, sql: string, args: ReadonlyArray<unknown>): St
   }
 }
 
+const diskFull = () => new StatementError({ message: "SQLite error: disk I/O error", code: "SQLITE_IOERR" })
+
 /** Opens a connection to a database file. */
 export const connect = (filename: string, durability: Durability): Connection => {
   const db = new Sqlite(filename)
@@ -171,15 +175,25 @@ export const connect = (filename: string, durability: Durability): Connection =>
       .replace(/^PRAGMA synchronous$/i, "SELECT synchronous FROM pragma_synchronous")
       .replace(/\bpragma_synchronous\b/i, `(SELECT ${synchronous} AS synchronous)`)
 
+  const runStatement: Connection["run"] = (sql, stmt) => {
+    try {
+      return run(db, told(sql), bound(sql, stmt))
+    } catch (error) {
+      throw error instanceof StatementError ? error : sqliteError(error, sql)
+    }
+  }
+
   return {
     check: (sql) => check(db, sql),
     writes: (sql) => writes(db, sql),
-    run: (sql, stmt) => {
-      try {
-        return run(db, told(sql), bound(sql, stmt))
-      } catch (error) {
-        throw error instanceof StatementError ? error : sqliteError(error, sql)
+    run: runStatement,
+    runOnFullDisk: (sql, stmt) => {
+      if (!db.inTransaction && writes(db, sql)) throw diskFull()
+      if (db.inTransaction && /^\s*(COMMIT|END)\b/i.test(sql)) {
+        db.exec("ROLLBACK")
+        throw diskFull()
       }
+      return runStatement(sql, stmt)
     },
     isNew: () => !db.inTransaction && db.prepare("SELECT total_changes()").pluck().get() === 0,
     close: () => db.close()

@@ -17,10 +17,12 @@ import {
 
 /**
  * - `durability`: as the database is configured.
+ * - `full`: whether the disk has no room.
  * - `maxResponseSize`: how many bytes the values of one answer may have.
  */
 export interface Options {
   readonly durability: () => Durability
+  readonly full: () => boolean
   readonly maxResponseSize: number
 }
 
@@ -134,8 +136,9 @@ const check = (
   )
 
 const run = (session: Session, sql: string, stmt: Stmt): Effect.Effect<StmtResult, StatementError> => {
-  const { released, stream } = session
-  return Effect.try({ try: () => stream.connection.run(sql, stmt), catch: told }).pipe(
+  const { options, released, stream } = session
+  const { run: runStatement, runOnFullDisk } = stream.connection
+  return Effect.try({ try: () => (options.full() ? runOnFullDisk : runStatement)(sql, stmt), catch: told }).pipe(
     Effect.tap(released.open),
     Effect.catchAll((error) => {
       if (error instanceof StatementError) return Effect.fail(error)

@@ -74,6 +74,7 @@ export interface Received {
  * - `expire`: ends all streams that wait for their client.
  * - `stop`, `start`: takes the server away, and brings it back at the same address.
  * - `configure`: sets how durable the database is from now on.
+ * - `full`: says whether its disk has no room from now on.
  * - `rows`: reads the database itself.
  * - `frame`, `copy`, `backup`: see `Log`.
  */
@@ -86,6 +87,7 @@ export interface SqldServer extends Log.Log {
   readonly stop: Effect.Effect<void>
   readonly start: Effect.Effect<void, ListenError>
   readonly configure: (durability: Database.Durability) => Effect.Effect<void>
+  readonly full: (isFull: boolean) => Effect.Effect<void>
   readonly rows: (sql: string) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 }
 
@@ -214,7 +216,9 @@ export const make = (options: Options = {}): Effect.Effect<SqldServer, ListenErr
     const log = yield* Log.make(filename)
     const { maxResponseSize = 10_000_000 } = options
     let { durability = "strong" } = options
-    const streams = yield* Streams.make(filename, log, { durability: () => durability, maxResponseSize })
+    let full = false
+    const state = { durability: () => durability, full: () => full, maxResponseSize }
+    const streams = yield* Streams.make(filename, log, state)
     const faults = makeFaults()
     const run = yield* FiberSet.makeRuntime<never>()
     const arrivals = yield* Queue.unbounded<Received>()
@@ -260,6 +264,10 @@ export const make = (options: Options = {}): Effect.Effect<SqldServer, ListenErr
       configure: (to) =>
         Effect.sync(() => {
           durability = to
+        }),
+      full: (isFull) =>
+        Effect.sync(() => {
+          full = isFull
         }),
       rows: (sql) =>
         Effect.sync(() => {

@@ -140,12 +140,13 @@ export type Bulk<Options> = (
 /**
  * The commands on all that a filter selects: by definition, status, attributes and what else `ExecutionStore.ExecutionFilter` has.
  *
- * Of what the filter selects, a command is for those in a status in which it changes something; a filter that names another status is refused. Where an
- * execution and its parent are both selected the child is left to its parent, which the command changes with all below it; `redrive` is for
- * each by itself, and `purge` for roots.
+ * Of what the filter selects, a command is for those in a status in which it changes something; a filter that names another status is
+ * refused. Where an execution and its parent are both selected the child is left to its parent, which the command changes with all below
+ * it; `redrive` is for each by itself, and `purge` for roots.
  *
- * A page is read, and changed, when the stream is asked for it. What ends the stream, as a store that is down, leaves the pages before as they are done:
- * go on behind the last one by its `nextCursor`, or begin anew, which finds less to do. One execution that cannot be changed does not end it.
+ * A page is read, and changed, when the stream is asked for it. What ends the stream, as a store that is down, leaves the pages before as
+ * they are done: go on behind the last one by its `nextCursor`, or begin anew, which finds less to do. One execution that cannot be
+ * changed does not end it.
  *
  * @since 0.1.0
  * @category models
@@ -160,8 +161,8 @@ export interface Many {
 }
 
 /**
- * How many executions a command on many has selected, changed with all below them, found to need no change, and could not change; and how many rows did
- * not decode.
+ * How many executions a command on many has selected, changed with all below them, found to need no change, and could not change; and how
+ * many rows did not decode.
  *
  * @since 0.1.0
  * @category models

@@ -26,6 +26,7 @@ import type {
 import type { AttributeValue, Execution, Status } from "./Execution.js"
 import type { ExecutionRuntime } from "./ExecutionRuntime.js"
 import type { ExecutionFilter, ExecutionStore, ListQuery } from "./ExecutionStore.js"
+import type { GivenUp, Target } from "./GivenUp.js"
 import * as internal from "./internal/definition/definition.js"
 import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
@@ -277,6 +278,8 @@ export type ActivityHandlers<S extends Spec> = {
  * - `Start`: begins the execution.
  * - `Cancel`: cleans up before the execution is cancelled. Where the step leaves the execution `CANCELLING`, it becomes `CANCELLED`; a step
  *   that takes it to another status keeps it alive. Without this handler an execution is cancelled at once.
+ * - `GivenUp`: is told of what was given up elsewhere, by whoever names this execution in `onGivenUp`. Without this handler a notice is an
+ *   event that the definition does not name.
  *
  * @since 0.1.0
  * @category handlers
@@ -284,6 +287,7 @@ export type ActivityHandlers<S extends Spec> = {
 export interface CommonHandlers<S extends Spec> {
   readonly Start: (step: Builder<S["context"]>) => HandlerResult<S["context"]>
   readonly Cancel?: ((step: Builder<S["context"]>, reason: JsonObject) => HandlerResult<S["context"]>) | undefined
+  readonly GivenUp?: ((step: Builder<S["context"]>, notice: GivenUp) => HandlerResult<S["context"]>) | undefined
 }
 
 /**
@@ -311,6 +315,7 @@ export type Handlers<S extends Spec> = CommonHandlers<S> &
 export type Incoming<S extends Spec> =
   | { readonly _tag: "Start" }
   | { readonly _tag: "Cancel"; readonly reason: JsonObject }
+  | { readonly _tag: "GivenUp"; readonly notice: GivenUp }
   | { readonly [K in keyof S["events"]]: { readonly _tag: K; readonly payload: S["events"][K] } }[keyof S["events"]]
   | ([S["timers"]] extends [never]
       ? never
@@ -400,8 +405,8 @@ export interface SendOptions {
 }
 
 /**
- * The attributes that executions of a definition are sought by. An execution must have all of them. One that is undefined is refused, so that it does
- * not select all: leave it out.
+ * The attributes that executions of a definition are sought by. An execution must have all of them. One that is undefined is refused, so
+ * that it does not select all: leave it out.
  *
  * @since 0.1.0
  * @category models
@@ -432,7 +437,8 @@ export interface InstanceFilter<in out S extends Spec> extends Omit<ExecutionFil
 export interface InstanceQuery<in out S extends Spec> extends InstanceFilter<S>, Pick<ListQuery, "limit" | "cursor"> {}
 
 /**
- * Which page of the executions of a definition to index anew: the one behind `cursor`, at most `limit` executions (1 to 1,000, by default 100).
+ * Which page of the executions of a definition to index anew: the one behind `cursor`, at most `limit` executions (1 to 1,000, by default
+ * 100).
  *
  * - `dryRun`: whether to write nothing, by default false.
  *
@@ -448,7 +454,8 @@ export interface ReindexOptions extends Pick<ListQuery, "limit" | "cursor"> {
  *
  * - `read`: how many executions were read.
  * - `changed`: the ids of those whose attributes were not those of their context.
- * - `invalid`: executions that do not decode by the schemas of the definition, or of which an attribute cannot be made. They were left as they are.
+ * - `invalid`: executions that do not decode by the schemas of the definition, or of which an attribute cannot be made. They were left as
+ *   they are.
  * - `corrupt`: rows that are no executions.
  * - `nextCursor`: the `cursor` of the next page, none at the end.
  *
@@ -536,8 +543,8 @@ export interface Client<in out S extends Spec> {
   readonly list: (query?: InstanceQuery<S>) => Effect.Effect<InstancePage<S>, StoreError, ExecutionStore>
 
   /**
-   * The same filter in the terms of the store, for what is not the definition's own: `Control.many`, `ExecutionStore.streamExecutions`. Fails where it
-   * names what the definition does not have, as `list` does.
+   * The same filter in the terms of the store, for what is not the definition's own: `Control.many`, `ExecutionStore.streamExecutions`.
+   * Fails where it names what the definition does not have, as `list` does.
    */
   readonly filter: (filter?: InstanceFilter<S>) => Effect.Effect<ExecutionFilter, StoreRejected>
 
@@ -545,8 +552,9 @@ export interface Client<in out S extends Spec> {
   readonly count: (filter?: InstanceFilter<S>) => Effect.Effect<number, StoreError, ExecutionStore>
 
   /**
-   * Gives one page of the executions of this definition the attributes that their contexts have, where these are others: those that were written before
-   * the definition named them, or by another program. Each is written only where the execution is still at the version that was read. Versions stay.
+   * Gives one page of the executions of this definition the attributes that their contexts have, where these are others: those that were
+   * written before the definition named them, or by another program. Each is written only where the execution is still at the version that
+   * was read. Versions stay.
    */
   readonly reindex: (options?: ReindexOptions) => Effect.Effect<Reindexed, StoreError, ExecutionStore>
 
@@ -684,8 +692,8 @@ export interface Definition<in out Name extends string, in out S extends Spec>
   readonly of: <H extends Handlers<S> | Handler<S>>(handlers: H) => H
 
   /**
-   * The transition that the handlers make, for a `Processor`, or for the `definitions` of a runtime. Throws `InvalidImplementation` where `toLayer` fails
-   * with it.
+   * The transition that the handlers make, for a `Processor`, or for the `definitions` of a runtime. Throws `InvalidImplementation` where
+   * `toLayer` fails with it.
    */
   readonly toTransition: <H extends Handlers<S> | Handler<S>, RP = never>(
     handlers: H,
@@ -697,7 +705,8 @@ export interface Definition<in out Name extends string, in out S extends Spec>
    * definition goes on at once. Layers of several versions can stand side by side: an execution is run by the one of its own version, where
    * there is one, and else migrated to the newest to which migrations lead.
    *
-   * Fails with `AlreadyRegistered` where the runtime has a definition of this name and version, and with `InvalidImplementation` where a handler is missing or an option is not one; the compiler, where there is one, finds these first.
+   * Fails with `AlreadyRegistered` where the runtime has a definition of this name and version, and with `InvalidImplementation` where a
+   * handler is missing or an option is not one; the compiler, where there is one, finds these first.
    */
   readonly toLayer: <H extends Handlers<S> | Handler<S>, EX = never, RX = never, RP = never>(
     handlers: H | Effect.Effect<H, EX, RX>,
@@ -721,6 +730,7 @@ export type ReservedName =
   | "Timeout"
   | "Finished"
   | "ActivityEnded"
+  | "GivenUp"
   | "timers"
   | "children"
   | "activities"
@@ -857,11 +867,14 @@ export const migration: {
  *   first context.
  * - `events`: the payload of each event. `timers`: the names of the timers. `children`: the definition of the children under each key.
  * - `activities`: the activities that its steps ask for, each under a name: see `Activity`.
- * - `attributes`: the values of the context by which executions are to be found, each under a name, with the function that gives it: a text, a number,
- *   a boolean, or undefined where there is none. They are written by the same commit as the context. See `Execution.Attributes` for their bounds.
+ * - `attributes`: the values of the context by which executions are to be found, each under a name, with the function that gives it: a
+ *   text, a number, a boolean, or undefined where there is none. They are written by the same commit as the context. See
+ *   `Execution.Attributes` for their bounds.
  * - `result`: what an execution ends with, by default nothing. `error`: the definition's own error, by default none.
  * - `onUnknownEvent`: what becomes of an event that the definition does not name: `"dead-letter"` (the default), or `"ignore"`, which
  *   consumes it without any effect.
+ * - `onGivenUp`: who is sent a notice where work for one of its executions becomes a dead letter, or one of them fails: see `GivenUp`. By
+ *   default whom the options of the runtime say.
  * - `onExcessProperty`: what becomes of keys of the stored context that the schema does not have: `"preserve"` (the default) keeps them
  *   where the step copies the context, `"ignore"` drops them, `"error"` refuses the context.
  *
@@ -899,6 +912,7 @@ export interface Options<
   readonly result?: Schema.Schema<Result, ResultEncoded> | undefined
   readonly error?: Schema.Schema<Error, ErrorEncoded> | undefined
   readonly onUnknownEvent?: "dead-letter" | "ignore" | undefined
+  readonly onGivenUp?: Target | undefined
   readonly onExcessProperty?: "preserve" | "ignore" | "error" | undefined
 }
 
@@ -1012,8 +1026,8 @@ export interface CheckOptions {
 /**
  * Something stored that a definition could not take.
  *
- * - `definition`, `executionId`: whose it is; `definitionVersion`: the version in which the execution is stored, null where its row does not
- *   decode.
+ * - `definition`, `executionId`: whose it is; `definitionVersion`: the version in which the execution is stored, null where its row does
+ *   not decode.
  * - `subject`: what it is, such as `context`, `payload of event "Paid"` or `timer "payment"`.
  * - `path`: the place in it, empty for the whole; `problem`: what is wrong there.
  *
@@ -1033,8 +1047,8 @@ export interface CheckProblem {
  * Reads what is stored of these definitions and gives what they could not take, page by page and without changing anything: to be run
  * before a deployment, by the code that is to be deployed. Give all versions of a definition that are deployed side by side.
  *
- * It looks at the executions that have not ended: whether their context decodes after the migrations, and whether the events, delayed events,
- * timers, activities and children that they have on the way are named and decode; at most 1,000 of each kind of one execution.
+ * It looks at the executions that have not ended: whether their context decodes after the migrations, and whether the events, delayed
+ * events, timers, activities and children that they have on the way are named and decode; at most 1,000 of each kind of one execution.
  *
  * @example
  * ```ts

@@ -94,8 +94,8 @@ export class OtherDefinition extends Schema.TaggedError<OtherDefinition>("holdfa
 
 /**
  * The stored context, result or error of an execution does not decode by the schema of its definition: another version, or another program,
- * wrote it. Or one of the attributes cannot be made of the context. `path` is the place in the `part`, empty for the whole of it, or the name of the
- * attribute; `problem` says what is wrong there.
+ * wrote it. Or one of the attributes cannot be made of the context. `path` is the place in the `part`, empty for the whole of it, or the
+ * name of the attribute; `problem` says what is wrong there.
  *
  * @since 0.1.0
  * @category errors

@@ -612,8 +612,8 @@ export interface Encoded {
     work: Work,
     why: Burial & { readonly diedAt: number },
     fence: FencingToken | undefined,
-    /** What goes into the outbox with it, where the row is there. */
-    emit: EncodedEmit | undefined
+    /** What goes into the outbox with it, in order, where the row is there. */
+    emits: ReadonlyArray<EncodedEmit>
   ) => Effect.Effect<boolean, StoreError>
   readonly listDeadLetters: (query: {
     readonly kind: Kind | undefined

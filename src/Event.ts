@@ -64,6 +64,7 @@ export const WellKnownKind = {
   Cancel: "Cancel",
   Timeout: "Timeout",
   ActivityEnded: "ActivityEnded",
+  GivenUp: "GivenUp",
   Returned: "Returned",
   Expired: "Expired",
   Error: "error",
@@ -121,8 +122,8 @@ export const make = (options: {
 export const externalId: (namespace: string, id: string) => string = eventIds.external
 
 /**
- * Whether an id begins as the ids do that an engine makes for its own events: with `start:`, `timeout:`, `emit:`, `finished:`, `cancel:` or
- * `activity:`. Events from outside with such an id are refused.
+ * Whether an id begins as the ids do that an engine makes for its own events: with `start:`, `timeout:`, `emit:`, `finished:`, `cancel:`,
+ * `activity:` or `given-up:`. Events from outside with such an id are refused.
  *
  * @since 0.1.0
  * @category ids

@@ -28,11 +28,11 @@ export type Status = typeof Status.Type
 export const Status = Schema.Literal(...codec.statuses).annotations({ identifier: "Status" })
 
 /**
- * Values by which an execution is found, by name: see `Commit.attributes` and `ExecutionStore.ExecutionFilter`. Equal ones are of the same type: `1`
- * is neither `"1"` nor `true`.
+ * Values by which an execution is found, by name: see `Commit.attributes` and `ExecutionStore.ExecutionFilter`. Equal ones are of the same
+ * type: `1` is neither `"1"` nor `true`.
  *
- * A name has 1 to 64 letters, digits and signs of `_`, `.` and `-`, and begins with a letter or `_`. A text is at most `maxIdBytes` long, as an id. An
- * execution has 32 attributes at most.
+ * A name has 1 to 64 letters, digits and signs of `_`, `.` and `-`, and begins with a letter or `_`. A text is at most `maxIdBytes` long,
+ * as an id. An execution has 32 attributes at most.
  *
  * @since 0.1.0
  * @category models

@@ -26,12 +26,13 @@ import {
   type UnservedActivity,
   type UnservedDefinition
 } from "./ExecutionStore.js"
+import * as GivenUp from "./GivenUp.js"
 import { contractOf } from "./internal/activity/contract.js"
 import * as outcome from "./internal/activity/outcome.js"
 import * as validate from "./internal/codec/validate.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import * as fields from "./internal/options/fields.js"
-import { definitions, onFailure, processorFields, queueFields } from "./internal/options/worker.js"
+import { definitions, onFailure, processorFields, queueFields, target } from "./internal/options/worker.js"
 import * as facets from "./internal/processor/facets.js"
 import * as policy from "./internal/processor/failurePolicy.js"
 import * as processor from "./internal/processor/processor.js"
@@ -309,6 +310,8 @@ export const ExecutionRuntime: Context.Tag<ExecutionRuntime, ExecutionRuntime> =
  *   much time, and fail with `QueueWorker.DeliveryTimedOut`.
  * - `child`: makes the execution of a spawned child; by default `SpawnRelay.defaultChild`.
  * - `deliverExternal`: receives the events without a target, at least once, in order.
+ * - `onGivenUp`: who is sent a notice of work that becomes a dead letter, and of executions that fail, where their definition does not
+ *   say; by default nobody. Of what is its own the target is told nothing. See `GivenUp`.
  * - `unknownTarget`: what becomes of an event whose target does not exist: see `OutboxRelay.Options`.
  * - `unknownDefinition`: what becomes of work for a definition that the runtime does not have. `"wait"` (the default) leaves it to other
  *   processes, or until the definition is registered; `"fail"` counts it as failed, so that it is a dead letter in the end.
@@ -337,6 +340,7 @@ export interface CommonOptions<EC = never, RC = never, ED = never, RD = never>
   readonly deliverExternal?:
     | ((entry: OutboxEntry, delivery: QueueWorker.Delivery) => Effect.Effect<void, ED, RD>)
     | undefined
+  readonly onGivenUp?: GivenUp.Target | undefined
   readonly unknownTarget?: OutboxRelay.UnknownTarget | undefined
   readonly unknownDefinition?: "wait" | "fail" | undefined
   readonly timerInterval?: Duration.DurationInput | undefined
@@ -399,6 +403,7 @@ const decode = decoder(
     onFailure,
     child: fields.optional(fields.callable),
     deliverExternal: fields.optional(fields.callable),
+    onGivenUp: target,
     unknownTarget: fields.optional(fields.oneOf("drop", "dead-letter", "wait")),
     unknownDefinition: fields.optional(fields.oneOf("wait", "fail")),
     timerInterval: fields.optional(fields.timeOrInfinity),
@@ -412,21 +417,38 @@ const decode = decoder(
   refused("start", "ExecutionRuntime")
 )
 
+/** Whom the definition says, or else the options: these for everything but what is the target's own, of which there would be no end. */
+const whomToTell =
+  (definitions: Registry, byDefault: GivenUp.Target | undefined): GivenUp.Target =>
+  (notice) => {
+    const { definition, executionId, what } = notice
+    const own = targetOf(definition === null ? undefined : definitions.facets(definition)?.onGivenUp, notice)
+    // What has failed takes no events.
+    if (own !== undefined && (what !== "Execution" || own !== executionId)) return own
+    const found = targetOf(byDefault, notice)
+    return found !== null && found === executionId ? undefined : found
+  }
+
+const targetOf = (target: GivenUp.Target | undefined, notice: GivenUp.GivenUp): string | null | undefined =>
+  typeof target === "function" ? target(notice) : target
+
 const start = <E, R, EC, RC, ED, RD>(
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
     yield* decode(options)
     const watched = yield* Effect.flatMap(ExecutionStore, health.watch)
-    return yield* Effect.updateService(run(watched, options), ExecutionStore, () => watched.store)
+    const definitions: Registry = new registry.Registry()
+    const store = GivenUp.telling(watched.store, whomToTell(definitions, options.onGivenUp))
+    return yield* Effect.updateService(run({ ...watched, store }, definitions, options), ExecutionStore, () => store)
   })
 
 const run = <E, R, EC, RC, ED, RD>(
   watched: health.Watched,
+  definitions: Registry,
   options: AnyOptions<E, R, EC, RC, ED, RD>
 ): Effect.Effect<ExecutionRuntime, StoreRejected, ExecutionStore | Scope.Scope | R | RC | RD> =>
   Effect.gen(function* () {
-    const definitions: Registry = new registry.Registry()
     const activities = new Set<string>()
     const unserved = unserved_.make({
       definitions,

@@ -42,8 +42,8 @@ import type * as Time from "./Time.js"
  * - `rootsOnly`: only executions without a parent.
  * - `idPrefix`: only executions whose ids begin with exactly this text.
  * - `parentId`: only the children of this execution. Such a listing has every child that was acknowledged before it began, on replicas too.
- * - `attributes`: only executions that have all of these (see `Execution.Attributes`). They are sought by the first one, and each that has it is
- *   looked at: name that one first which the fewest have. A value that is undefined is refused, so that it does not select all.
+ * - `attributes`: only executions that have all of these (see `Execution.Attributes`). They are sought by the first one, and each that has
+ *   it is looked at: name that one first which the fewest have. A value that is undefined is refused, so that it does not select all.
  *
  * @since 0.1.0
  * @category models
@@ -434,7 +434,8 @@ export interface Timers {
 }
 
 /**
- * What executions are found by. A commit writes it ({@link ExecutionStore.commit}, `Commit.attributes`); it goes with its execution, whoever removes that.
+ * What executions are found by. A commit writes it ({@link ExecutionStore.commit}, `Commit.attributes`); it goes with its execution,
+ * whoever removes that.
  *
  * @since 0.1.0
  * @category models
@@ -444,8 +445,8 @@ export interface StoredAttributes {
   readonly of: (executionId: string) => Effect.Effect<Attributes, StoreError>
 
   /**
-   * Replaces what an execution is found by, without a commit: its version stays. Nothing is written where it is at another version than this, as a commit came
-   * first, which has the attributes of its own state.
+   * Replaces what an execution is found by, without a commit: its version stays. Nothing is written where it is at another version than
+   * this, as a commit came first, which has the attributes of its own state.
    */
   readonly set: (
     executionId: string,
@@ -630,13 +631,15 @@ export interface DeadLetters {
 /**
  * What goes with work that is given up.
  *
- * - `emit`: an event for whoever waits for the work.
+ * - `emit`: an event for whoever waits for the work; `notice`: one for whoever is to know. They are put into the outbox where the row was
+ *   there.
  *
  * @since 0.1.0
  * @category models
  */
 export interface BuryOptions {
   readonly emit?: Pick<Emit, "targetId" | "event"> | undefined
+  readonly notice?: Pick<Emit, "targetId" | "event"> | undefined
 }
 
 /**
@@ -736,9 +739,9 @@ export interface ExecutionStore {
   readonly commit: (execution: Execution, commit?: Commit) => Effect.Effect<Committed, StoreConflict | StoreError>
 
   /**
-   * Several commits, in their order, of which each is applied or fails by itself as by {@link commit}: they share a transaction where the store
-   * can, and what one of them fails with is no matter to the others. `fence` is what one is fenced by, where that is not what all are by
-   * `Lease.fencedBy`.
+   * Several commits, in their order, of which each is applied or fails by itself as by {@link commit}: they share a transaction where the
+   * store can, and what one of them fails with is no matter to the others. `fence` is what one is fenced by, where that is not what all
+   * are by `Lease.fencedBy`.
    */
   readonly commitEach: (
     commits: ReadonlyArray<{
@@ -794,14 +797,14 @@ export interface ExecutionStore {
   readonly unserved: (served: Served) => Effect.Effect<Unserved, StoreError>
 
   /**
-   * How many executions there are, by definition and status, in the order of the definitions' UTF-8 bytes. It reads an index from one end to
-   * the other: a million executions take SQLite some 70 milliseconds.
+   * How many executions there are, by definition and status, in the order of the definitions' UTF-8 bytes. It reads an index from one end
+   * to the other: a million executions take SQLite some 70 milliseconds.
    */
   readonly counts: Effect.Effect<ReadonlyArray<ExecutionCount>, StoreError>
 
   /**
-   * What is still to be done for an execution: at most `limit` (1 to 1,000, by default 100) of each kind. Where there is more, it is not said
-   * which of it is left out. The execution need not exist.
+   * What is still to be done for an execution: at most `limit` (1 to 1,000, by default 100) of each kind. Where there is more, it is not
+   * said which of it is left out. The execution need not exist.
    */
   readonly workOf: (executionId: string, limit?: number) => Effect.Effect<PendingWork, StoreError>
 
@@ -872,9 +875,9 @@ export interface ExecutionStore {
   ) => Effect.Effect<void, never, Scope.Scope>
 
   /**
-   * Calls the listener, until the scope closes, within some 10 milliseconds of a write of another process; not with what it wrote. Only a store
-   * that can find that out at hardly any cost does so, as `SqliteStore` on a file. Others never call it, and none does under the clock of a
-   * test. The listener must be quick and must not throw.
+   * Calls the listener, until the scope closes, within some 10 milliseconds of a write of another process; not with what it wrote. Only a
+   * store that can find that out at hardly any cost does so, as `SqliteStore` on a file. Others never call it, and none does under the
+   * clock of a test. The listener must be quick and must not throw.
    */
   readonly listenToOthers: (listener: () => void) => Effect.Effect<void, never, Scope.Scope>
 

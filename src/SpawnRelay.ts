@@ -107,8 +107,8 @@ export type MakeChild<E = never, R = never> = (
  * - `child`: makes the execution of a child; by default {@link defaultChild}.
  * - `serves`: whether this process has a definition, by default true for all. A child of another definition waits for a process that has
  *   it.
- * - `attributes`: what a child is found by from the beginning (see `Commit.attributes`); by default nothing, until its first step says it. A
- *   runtime takes it from the child's definition.
+ * - `attributes`: what a child is found by from the beginning (see `Commit.attributes`); by default nothing, until its first step says it.
+ *   A runtime takes it from the child's definition.
  * - the others: see `QueueWorker.Options`.
  *
  * @since 0.1.0

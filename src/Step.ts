@@ -10,7 +10,7 @@ import type { Pipeable } from "effect/Pipeable"
 import type { Activity } from "./Activity.js"
 import type { Commit, TraceStep } from "./Commit.js"
 import type { Event } from "./Event.js"
-import type { ChildState, Status, WithContext } from "./Execution.js"
+import type { Attributes, ChildState, Status, WithContext } from "./Execution.js"
 import * as activities from "./internal/activity/step.js"
 import * as internal from "./internal/processor/step.js"
 import * as children_ from "./internal/processor/stepChildren.js"
@@ -385,6 +385,18 @@ export const cancelActivity: {
   (key: string): <Context>(self: Builder<Context>) => Builder<Context>
   <Context>(self: Builder<Context>, key: string): Builder<Context>
 } = dual(2, activities.cancel)
+
+/**
+ * Says what the execution is found by from now on, in place of what it was found by before: see `Execution.Attributes`. For a transition
+ * without a definition that names them; of one that does, the definition's are written.
+ *
+ * @since 0.1.0
+ * @category writes
+ */
+export const setAttributes: {
+  (attributes: Attributes): <Context>(self: Builder<Context>) => Builder<Context>
+  <Context>(self: Builder<Context>, attributes: Attributes): Builder<Context>
+} = dual(2, internal.setAttributes)
 
 /**
  * Adds to the trace step that the commit leaves in the execution's trace.

@@ -65,6 +65,10 @@ export * as ExecutionStore from "./ExecutionStore.js"
 /**
  * @since 0.1.0
  */
+export * as GivenUp from "./GivenUp.js"
+/**
+ * @since 0.1.0
+ */
 export * as Ids from "./Ids.js"
 /**
  * @since 0.1.0

@@ -58,6 +58,8 @@ describe("An order", () => {
       yield* Order.start("o", { customer: "ada", items })
       yield* Order.send("o", "Paid", { payment: "p", amount: 130 })
       yield* idle
+      assert.strictEqual(yield* Order.count({ where: { customer: "ada", paid: true } }), 1)
+      assert.strictEqual(yield* Order.count({ where: { paid: false } }), 0)
       const { items: shipments } = yield* Shipment.list()
       for (const { id } of shipments) yield* Shipment.send(id, "Delivered", {})
       assert.deepStrictEqual(yield* Order.await("o"), { trackings: ["track-lamp", "track-chair"], refunded: 0 })

@@ -38,6 +38,8 @@ export const Order = Definition.make("order", {
   events: { Paid: Schema.Struct({ payment: Schema.String, amount: Schema.Number }) },
   timers: ["payment"],
   children: { Shipments: Shipment },
+  // Service asks for a customer's orders, and for those that nobody has paid.
+  attributes: { customer: ({ customer }) => customer, paid: ({ payment }) => payment !== null },
   activities: { refund: Refund },
   result: End
 })

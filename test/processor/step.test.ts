@@ -292,6 +292,15 @@ describe("Step", () => {
     assert.deepStrictEqual(begun().pipe(Step.trace()).commit.trace, {})
   })
 
+  it("says what the execution is found by, the last word counts", () => {
+    const { commit, execution } = begun().pipe(
+      Step.setAttributes({ customer: "c-1", number: 1 }),
+      Step.setAttributes({ customer: "c-2" })
+    )
+    assert.deepStrictEqual(commit, { attributes: { customer: "c-2" } })
+    assert.deepStrictEqual(execution, stored())
+  })
+
   describe("children", () => {
     it("spawns a child that runs a part of its parent's definition, and waits for it", () => {
       const { commit, execution } = begun().pipe(Step.spawn("Verifying.Fraud", { context: { qty: 9 } }))

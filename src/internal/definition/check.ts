@@ -76,7 +76,8 @@ const undelivered = (
     ...timers.map(({ executionId, fireAt, path }) => Event.timeout(executionId, path, fireAt))
   ]
   return incoming.flatMap((event) =>
-    Either.match(arrive(contract, makeAt({ ...execution, context: undefined }, event, 0)), {
+    // Whether there is a handler for notices only an implementation says.
+    Either.match(arrive(contract, makeAt({ ...execution, context: undefined }, event, 0), true), {
       onLeft: ({ path, problem, subject }): ReadonlyArray<Found> => [{ subject, path, problem }],
       onRight: () => []
     })

@@ -1,6 +1,7 @@
 import * as Either from "effect/Either"
 import type * as Schema from "effect/Schema"
 import type { Schemas } from "../../Definition.js"
+import type { Target } from "../../GivenUp.js"
 import type { JsonObject } from "../../Json.js"
 import type * as activities from "../activity/contract.js"
 import { attributeCount, attributeName } from "../codec/validate.js"
@@ -30,6 +31,8 @@ export interface Contract extends migrations.Versions {
   /** The first context of an execution that is started with an input. */
   readonly initial: (input: unknown) => unknown
   readonly onUnknownEvent: "dead-letter" | "ignore"
+  /** Who is told of what is given up of its executions. */
+  readonly onGivenUp: Target | undefined
 }
 
 export interface Options {
@@ -44,10 +47,21 @@ export interface Options {
   readonly result?: Schema.Schema.AnyNoContext | undefined
   readonly error?: Schema.Schema.AnyNoContext | undefined
   readonly onUnknownEvent?: "dead-letter" | "ignore" | undefined
+  readonly onGivenUp?: Target | undefined
   readonly onExcessProperty?: ExcessProperty | undefined
 }
 
-const reservedNames = ["Start", "Cancel", "Timeout", "Finished", "ActivityEnded", "timers", "children", "activities"]
+const reservedNames = [
+  "Start",
+  "Cancel",
+  "Timeout",
+  "Finished",
+  "ActivityEnded",
+  "GivenUp",
+  "timers",
+  "children",
+  "activities"
+]
 
 const schemasOf = (name: string, options: Options): Schemas => {
   const events: Record<string, Schema.Schema.AnyNoContext> = {}
@@ -105,7 +119,8 @@ export const make = (name: string, options: Options, references: References): Co
     result: schemas.result === undefined ? nothing : endCodec(schemas.result),
     error: schemas.error === undefined ? noError : endCodec(schemas.error),
     initial: initial === undefined ? (input) => input : (input) => Reflect.apply(initial, undefined, [input]),
-    onUnknownEvent: options.onUnknownEvent ?? "dead-letter"
+    onUnknownEvent: options.onUnknownEvent ?? "dead-letter",
+    onGivenUp: options.onGivenUp
   }
 }
 

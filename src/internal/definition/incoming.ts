@@ -3,6 +3,7 @@ import * as Option from "effect/Option"
 import type { Outcome } from "../../Activity.js"
 import type { EndedChild, FiredTimer } from "../../Definition.js"
 import { WellKnownKind } from "../../Event.js"
+import { fromEvent, type GivenUp } from "../../GivenUp.js"
 import type { JsonObject } from "../../Json.js"
 import { EventInvalid } from "../../ProcessorError.js"
 import * as Step from "../../Step.js"
@@ -17,6 +18,7 @@ type Builder = Step.Builder<unknown>
 export type Incoming =
   | { readonly _tag: "Start" }
   | { readonly _tag: "Cancel"; readonly reason: JsonObject }
+  | { readonly _tag: "GivenUp"; readonly notice: GivenUp }
   | { readonly _tag: "Event"; readonly kind: string; readonly payload: unknown }
   | { readonly _tag: "Timeout"; readonly timer: FiredTimer }
   | { readonly _tag: "Finished"; readonly key: string; readonly children: ReadonlyArray<EndedChild<unknown>> }
@@ -104,6 +106,17 @@ const activityEnded = (contract: Contract, step: Builder): Either.Either<Arrived
   })
 }
 
+const givenUp = (contract: Contract, step: Builder, takesNotices: boolean): Either.Either<Arrived, EventInvalid> => {
+  if (!takesNotices) return unknownEvent(contract, step, "notice of what was given up")
+  return Option.match(fromEvent(step.event), {
+    onNone: () =>
+      Either.left(
+        invalid(step, "notice of what was given up", { path: "", problem: "its data is not that of a notice" })
+      ),
+    onSome: (notice) => Either.right({ step, incoming: { _tag: "GivenUp" as const, notice } })
+  })
+}
+
 const named = (contract: Contract, step: Builder): Either.Either<Arrived, EventInvalid> => {
   const { data, kind } = step.event
   const subject = `payload of event ${JSON.stringify(kind)}`
@@ -115,8 +128,12 @@ const named = (contract: Contract, step: Builder): Either.Either<Arrived, EventI
   })
 }
 
-/** What an event is to the definition, decoded. */
-export const arrive = (contract: Contract, step: Builder): Either.Either<Arrived, EventInvalid> => {
+/** What an event is to the definition, decoded. `takesNotices` says whether there is a handler for notices, which is no definition's duty. */
+export const arrive = (
+  contract: Contract,
+  step: Builder,
+  takesNotices: boolean
+): Either.Either<Arrived, EventInvalid> => {
   switch (step.event.kind) {
     case WellKnownKind.Start:
       return Either.right({ step, incoming: { _tag: "Start" } })
@@ -128,6 +145,8 @@ export const arrive = (contract: Contract, step: Builder): Either.Either<Arrived
       return finished(contract, step)
     case WellKnownKind.ActivityEnded:
       return activityEnded(contract, step)
+    case WellKnownKind.GivenUp:
+      return givenUp(contract, step, takesNotices)
     default:
       return named(contract, step)
   }

@@ -75,6 +75,8 @@ const ofHandlers =
         return call(member(handlers, "Start"), step)
       case "Cancel":
         return call(member(handlers, "Cancel"), step, incoming.reason)
+      case "GivenUp":
+        return call(member(handlers, "GivenUp"), step, incoming.notice)
       case "Event":
         return call(member(handlers, incoming.kind), step, incoming.payload)
       case "Timeout":
@@ -164,13 +166,13 @@ const decoded = (
   })
 
 const typed =
-  <E, R>(contract: Contract, run: Run<E, R>): Transition<TransitionFailure<E>, R> =>
+  <E, R>(contract: Contract, run: Run<E, R>, takesNotices: boolean): Transition<TransitionFailure<E>, R> =>
   (stored, event) =>
     Effect.gen(function* () {
       const execution = yield* migrated(contract, stored, event)
       const context = yield* decoded(contract, execution, stored, event)
       const begun = yield* Step.make({ ...execution, context }, event)
-      const { incoming, step } = yield* arrive(contract, begun)
+      const { incoming, step } = yield* arrive(contract, begun, takesNotices)
       const result = incoming === undefined ? step : run(step, incoming)
       const done = Effect.isEffect(result) ? yield* result : result
       return yield* toStored(contract, execution, context, event, done)
@@ -191,8 +193,10 @@ export const make = <E, R, RP>(
   Either.gen(function* () {
     yield* checkOptions(contract)(options)
     const run = yield* toRun<E, R>(contract, handlers)
-    const transition = withPolicy(typed(contract, run), options.onFailure ?? "retry")
+    const takesNotices = isHandler(handlers) || isHandler(member(handlers, "GivenUp"))
+    const transition = withPolicy(typed(contract, run, takesNotices), options.onFailure ?? "retry")
     return facets.mark(transition, {
+      onGivenUp: contract.onGivenUp,
       attributes: (context) => Option.getOrUndefined(Either.getRight(writtenStored(contract, context)))
     })
   })

@@ -124,12 +124,12 @@ const bury = (
   tables: Tables,
   work: Work,
   why: Burial & { readonly diedAt: number },
-  emit: EncodedEmit | undefined
+  emits: ReadonlyArray<EncodedEmit>
 ): boolean => {
   const row = remove(tables, work)
   if (row === undefined) return false
   tables.deadLetters.add({ ...row, broken: false, ...why })
-  if (emit !== undefined) addEmit(tables, emit)
+  for (const emit of emits) addEmit(tables, emit)
   return true
 }
 
@@ -211,7 +211,7 @@ export const make = (
   recordFailure: (failure, fence) =>
     fenced(tables, { operation: "recordFailure" }, fence, () => recordFailure(tables, failure)),
 
-  bury: (work, why, fence, emit) => fenced(tables, { operation: "bury" }, fence, () => bury(tables, work, why, emit)),
+  bury: (work, why, fence, emits) => fenced(tables, { operation: "bury" }, fence, () => bury(tables, work, why, emits)),
 
   listDeadLetters: (query) => Effect.sync(() => list(tables, query)),
 

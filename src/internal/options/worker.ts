@@ -36,5 +36,13 @@ export const onFailure = optional(
   checked((u) => u === "retry" || u === "fail" || Predicate.isFunction(u), 'one of "retry", "fail", or a function')
 )
 
+/** Whom a notice is for. */
+export const target = optional(
+  checked(
+    (u) => u === null || Predicate.isFunction(u) || (Predicate.isString(u) && u !== "" && u.isWellFormed()),
+    "the id of an execution, null, or a function"
+  )
+)
+
 /** Transitions by the id of their definition. */
 export const definitions = functions("an object with a transition, which is a function, for each definition")

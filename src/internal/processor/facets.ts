@@ -1,12 +1,15 @@
 import type { Attributes } from "../../Execution.js"
+import type { Target } from "../../GivenUp.js"
 import type { JsonObject } from "../../Json.js"
 
 /**
  * What a definition says beside its transition, which knows nothing else of it.
  *
  * - `attributes`: what an execution with this context is found by; nothing where that does not decode, or the definition says nothing.
+ * - `onGivenUp`: who is told of what is given up of its executions.
  */
 export interface Facets {
+  readonly onGivenUp: Target | undefined
   readonly attributes: (context: JsonObject) => Attributes | undefined
 }
 

@@ -6,7 +6,7 @@ import * as Pipeable from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Commit from "../../Commit.js"
 import * as Event from "../../Event.js"
-import type { WithContext } from "../../Execution.js"
+import type { Attributes, WithContext } from "../../Execution.js"
 import type { JsonObject } from "../../Json.js"
 import type { Builder, Ending, NewEvent, Step, To, Trace, Writes } from "../../Step.js"
 import * as Time from "../../Time.js"
@@ -255,6 +255,9 @@ const isObject = (u: unknown): u is JsonObject => Predicate.isRecord(u) && !Arra
 
 export const fail = <Context>(self: Builder<Context>, error: unknown): Builder<Context> =>
   change(self, { status: "FAILED", error: describe(error) })
+
+export const setAttributes = <Context>(self: Builder<Context>, attributes: Attributes): Builder<Context> =>
+  change(self, {}, { attributes })
 
 export const trace = <Context>(self: Builder<Context>, step: Trace = {}): Builder<Context> =>
   change(self, {}, { trace: { ...self.commit.trace, ...step } })

@@ -71,14 +71,14 @@ export const make = (
       return Effect.asVoid(fenced.changed(database, call, fence, write))
     },
 
-    bury: (work, { attempts, diedAt, error, reason }, fence, emit) => {
+    bury: (work, { attempts, diedAt, error, reason }, fence, emits) => {
       const call = { operation: "bury" }
       const write = idempotentWrite.run(database, call, (key) => ({
         before: [
           statement(sql.bury[work._tag], fence, reason, attempts, error, diedAt, ...keyOf(work), key),
-          ...(emit === undefined
-            ? []
-            : [statement(sql.told[work._tag], fence, emit.targetId, emit.event, ...keyOf(work), key)])
+          ...emits.map(({ event, targetId }) =>
+            statement(sql.told[work._tag], fence, targetId, event, ...keyOf(work), key)
+          )
         ],
         main: statement(sql.buried[work._tag], fence, ...keyOf(work), key)
       }))

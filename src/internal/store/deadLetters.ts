@@ -44,7 +44,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       return yield* encoded.recordFailure(failure, yield* fenceFor(call))
     }),
 
-  bury: (work, { attempts, error, reason }, { emit } = {}) =>
+  bury: (work, { attempts, error, reason }, { emit, notice } = {}) =>
     Effect.gen(function* () {
       const call = { operation: "bury" }
       yield* checkWork(call, work)
@@ -54,9 +54,10 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       }
       const diedAt = yield* seconds
       const emission = { now: diedAt, traceparent: yield* traceContext.current }
-      const { emits } = yield* encodeEmits(call, checks, emit === undefined ? [] : [emit], emission, checks.eventId)
+      const told = [emit, notice].flatMap((one) => (one === undefined ? [] : [one]))
+      const { emits } = yield* encodeEmits(call, checks, told, emission, checks.eventId)
       const why = { reason, attempts, error: errorText(error), diedAt }
-      const buried = yield* encoded.bury(work, why, yield* fenceFor(call), emits[0])
+      const buried = yield* encoded.bury(work, why, yield* fenceFor(call), emits)
       if (buried && emits.length > 0) notify({ ...quiet, emits: emits.length })
       return buried
     }),

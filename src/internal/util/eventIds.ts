@@ -1,5 +1,5 @@
 // What the engine makes events for, each with an id that says what it is for, so that making it again makes the same id.
-const purposes = ["start", "timeout", "emit", "finished", "cancel", "activity"] as const
+const purposes = ["start", "timeout", "emit", "finished", "cancel", "activity", "given-up"] as const
 
 /** The id of an event that the engine makes: its purpose, and what tells it from others of the same purpose. */
 export const derived = (purpose: (typeof purposes)[number], ...parts: ReadonlyArray<string | number>): string =>

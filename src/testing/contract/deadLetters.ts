@@ -81,6 +81,28 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         expect(yield* letters()).toHaveLength(3)
       }))
 
+    test("a notice goes out behind that event, or by itself, where the work was there", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const [first = 0, second = 0] = yield* store.enqueue([emit("1"), emit("2")])
+        const notices: Array<number> = []
+        yield* store.listen(({ emits }) => notices.push(emits))
+        const notice = emit("notice", null)
+        expect(yield* store.deadLetters.bury(outboxWork(first), why, { emit: emit("told"), notice })).toBe(true)
+        expect(yield* store.deadLetters.bury(outboxWork(first), why, { notice })).toBe(false)
+        expect(yield* store.deadLetters.bury(outboxWork(second), why, { notice })).toBe(true)
+        expect((yield* outboxEntries()).map(({ event, targetId }) => [event.id, targetId])).toEqual([
+          ["told", "target"],
+          ["notice", null],
+          ["notice", null]
+        ])
+        expect(notices).toEqual([2, 1])
+        yield* refuses(
+          store.deadLetters.bury(outboxWork(1e6), why, { notice: { ...notice, targetId: "" } }),
+          "emits[0].targetId"
+        )
+      }))
+
     test("a spawn that is given up is kept whole, and its child is not on its way any more", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore

@@ -24,6 +24,7 @@ import type { Settings, Topic } from "./internal/settings.js"
 import { latency } from "./latency.js"
 import { libsql, libsqlFile } from "./libsql.js"
 import { memory } from "./memory.js"
+import { monitor } from "./monitor.js"
 import { reads } from "./reads.js"
 import { rqlite } from "./rqlite.js"
 
@@ -35,6 +36,7 @@ const topics: ReadonlyMap<string, { readonly run: Topic; readonly needs?: string
   ["activities", { run: activities }],
   ["latency", { run: latency }],
   ["memory", { run: memory }],
+  ["monitor", { run: monitor }],
   ["libsql-file", { run: libsqlFile }],
   ["libsql", { run: libsql, needs: "LIBSQL_URL" }],
   ["rqlite", { run: rqlite, needs: "RQLITE_URL" }]

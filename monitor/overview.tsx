@@ -5,7 +5,7 @@ import { Icon, StatusIcon } from "./icons.js"
 import { to } from "./route.js"
 import { live, now, samples, session, trouble, useResource } from "./state.js"
 import type { Overview as Data, Status } from "./types.js"
-import { Empty, Loaded, Section, Time, visible } from "./ui.js"
+import { Empty, Loaded, Loading, Section, Time, visible } from "./ui.js"
 
 const order: ReadonlyArray<Status> = ["RUNNING", "PENDING", "SUSPENDED", "CANCELLING", "FAILED", "DONE", "CANCELLED"]
 
@@ -33,13 +33,13 @@ const Tile = ({
 }: {
   readonly href: string
   readonly label: string
-  readonly value: number
+  readonly value: number | undefined
   readonly note: ComponentChildren
   readonly tone?: "bad" | "warn" | undefined
 }) => (
   <a class={`tile ${tone ?? ""}`} href={href}>
     <span class="label">{label}</span>
-    <span class="value num">{format.compact(value)}</span>
+    <span class="value num">{value === undefined ? "\u2026" : format.compact(value)}</span>
     <span class="note">{note}</span>
   </a>
 )
@@ -51,7 +51,8 @@ const oldest = (at: number | null) =>
       ? `next ${format.relative(at, now.value)}`
       : `oldest ${format.span(now.value - at)}`
 
-const Tiles = ({ data: { counts, stats } }: { readonly data: Data }) => {
+const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
+  const counts = known ?? []
   const sum = (...wanted: ReadonlyArray<Status>) =>
     counts.reduce((total, { count, status }) => (status !== null && wanted.includes(status) ? total + count : total), 0)
   const total = counts.reduce((all, { count }) => all + count, 0)
@@ -63,15 +64,15 @@ const Tiles = ({ data: { counts, stats } }: { readonly data: Data }) => {
       <Tile
         label="Executions"
         href={to(["executions"])}
-        value={total}
-        note={`${format.compact(sum("RUNNING", "PENDING"))} under way`}
+        value={known === null ? undefined : total}
+        note={known === null ? "being counted" : `${format.compact(sum("RUNNING", "PENDING"))} under way`}
       />
       <Tile
         label="Failed"
         href={to(["executions"], { status: "FAILED" })}
-        value={failed}
+        value={known === null ? undefined : failed}
         tone={failed > 0 ? "bad" : undefined}
-        note={failed > 0 ? "to redrive or end" : "none"}
+        note={known === null ? "being counted" : failed > 0 ? "to redrive or end" : "none"}
       />
       <Tile
         label="Dead letters"
@@ -131,7 +132,7 @@ const problemsOf = ({ counts, health, stats }: Data): ReadonlyArray<string> => [
   ...(stats.delayed.corrupt > 0
     ? [`${format.times(stats.delayed.corrupt, "delayed event")} without a time, which are never due`]
     : []),
-  ...(counts.some(({ status }) => status === null)
+  ...((counts ?? []).some(({ status }) => status === null)
     ? ["some stored executions cannot be read: holdfast verify names them"]
     : [])
 ]
@@ -154,6 +155,7 @@ const Problems = ({ data }: { readonly data: Data }) => {
 }
 
 const Definitions = ({ data: { counts } }: { readonly data: Data }) => {
+  if (counts === null) return <Loading />
   const names = Array.from(new Set(counts.map(({ definitionId }) => definitionId)))
   const of = (name: string, status: Status) =>
     counts.find((each) => each.definitionId === name && each.status === status)?.count ?? 0

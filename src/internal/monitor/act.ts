@@ -24,6 +24,8 @@ export interface Acting {
   readonly store: ExecutionStore
   readonly control: Control
   readonly definitions: ReadonlyArray<Definition>
+  /** Has the counts read anew. */
+  readonly forget: Effect.Effect<void>
 }
 
 const reasonOf = (reason: string | undefined) =>

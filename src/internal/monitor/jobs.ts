@@ -221,7 +221,7 @@ export const make = (acting: Acting): Effect.Effect<Jobs, never, Scope.Scope> =>
         all.set(id, running)
         forgetOld()
         running.fiber = yield* runAll(running, pieces).pipe(
-          Effect.onExit((exit) => ended(running, exit)),
+          Effect.onExit((exit) => Effect.zipRight(acting.forget, ended(running, exit))),
           Effect.ignore,
           Effect.forkIn(scope)
         )

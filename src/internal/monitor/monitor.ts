@@ -93,9 +93,9 @@ const makeParts = <R>(options: Options<R>, store: ExecutionStore, kept: shared.S
     const runtime = yield* Effect.serviceOption(ExecutionRuntime)
     const { definitions, interval, redact, version } = options
     const control = yield* makeControl()
-    const acting = { store, control, definitions }
-    const background = yield* jobs.make(acting)
     const found = yield* overviews.make(store, runtime, interval)
+    const acting = { store, control, definitions, forget: found.forget }
+    const background = yield* jobs.make(acting)
     const stream = yield* live.make({ store, overviews: found, shared: kept, jobs: background.list, interval })
     const redacted = redact !== undefined
     return {

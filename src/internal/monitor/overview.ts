@@ -4,6 +4,7 @@ import * as Metric from "effect/Metric"
 import type * as MetricState from "effect/MetricState"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import type { ExecutionRuntime } from "../../ExecutionRuntime.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Metrics from "../../Metrics.js"
@@ -28,6 +29,9 @@ export interface Overviews {
   readonly sample: (commits: number) => Effect.Effect<{ readonly overview: Overview; readonly sample: Sample }, Problem>
   readonly forget: Effect.Effect<void>
 }
+
+/** How long a page waits for the counts of a large store, in milliseconds: it is told of them when they are there. */
+const patience = 25
 
 /** What a histogram has seen since the last look at it: the value below which most of it is, none where it saw nothing. */
 const quantileSince = (
@@ -64,7 +68,7 @@ interface Moment {
   readonly failed: number
 }
 
-const sumOf = (counts: Overview["counts"], status: string): number =>
+const sumOf = (counts: NonNullable<Overview["counts"]>, status: string): number =>
   counts.reduce((sum, { count, status: each }) => (each === status ? sum + count : sum), 0)
 
 /** How many came in a second; fewer than before where some were purged. */
@@ -81,7 +85,7 @@ export const make = (
   store: ExecutionStore,
   runtime: Option.Option<ExecutionRuntime>,
   interval: number
-): Effect.Effect<Overviews> =>
+): Effect.Effect<Overviews, never, Scope.Scope> =>
   Effect.gen(function* () {
     const least = interval / 2
     const counts = yield* readings.make(store.counts, { least, share: 50 })
@@ -92,12 +96,14 @@ export const make = (
     let sampledAt: number | undefined
 
     const get = Effect.gen(function* () {
-      const [counted, work] = yield* answering(Effect.all([counts.get, stats.get], { concurrency: "unbounded" }))
+      const [counted, work] = yield* answering(
+        Effect.all([counts.soon(patience), stats.get], { concurrency: "unbounded" })
+      )
       const health = yield* Effect.transposeMapOption(runtime, (runtime) => runtime.health)
       return {
         now: (yield* Clock.currentTimeMillis) / 1000,
-        counts: counted.value.map(views.count),
-        countedAt: counted.at,
+        counts: Option.getOrNull(Option.map(counted, ({ value }) => value.map(views.count))),
+        countedAt: Option.getOrNull(Option.map(counted, ({ at }) => at)),
         stats: views.stats(work.value),
         health: Option.getOrNull(Option.map(health, views.health)),
         samples: []
@@ -106,6 +112,7 @@ export const make = (
 
     /** Rates are of the time between two counts, which may be longer than between two moments. */
     const rates = ({ counts, countedAt }: Overview) => {
+      if (counts === null || countedAt === null) return { finished: null, failed: null }
       const now = { time: countedAt, done: sumOf(counts, "DONE"), failed: sumOf(counts, "FAILED") }
       const before = moment
       if (before !== undefined && before.time === now.time) return { finished: null, failed: null }

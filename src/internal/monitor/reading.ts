@@ -1,5 +1,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 
 /** A value that was read, and when, in seconds since the epoch. */
 export interface Read<A> {
@@ -11,10 +14,12 @@ export interface Read<A> {
  * What is read again and again, however many ask for it.
  *
  * - `get`: the value, at most a little old.
+ * - `soon`: the value where it is known or comes within so many milliseconds, however old; it is read anew meanwhile.
  * - `forget`: makes the next one who asks read it anew.
  */
 export interface Reading<A, E> {
   readonly get: Effect.Effect<Read<A>, E>
+  readonly soon: (patience: number) => Effect.Effect<Option.Option<Read<A>>, E>
   readonly forget: Effect.Effect<void>
 }
 
@@ -25,24 +30,35 @@ export interface Reading<A, E> {
 export const make = <A, E>(
   read: Effect.Effect<A, E>,
   { least, share }: { readonly least: number; readonly share: number }
-): Effect.Effect<Reading<A, E>> =>
-  Effect.map(Effect.makeSemaphore(1), (semaphore) => {
+): Effect.Effect<Reading<A, E>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const semaphore = yield* Effect.makeSemaphore(1)
+    const scope = yield* Effect.scope
+    let forgotten = false
     let last: (Read<A> & { readonly until: number }) | undefined
     const fresh = Effect.gen(function* () {
       const begun = yield* Clock.currentTimeMillis
+      forgotten = false
       const value = yield* read
       const ended = yield* Clock.currentTimeMillis
       last = { value, at: begun / 1000, until: ended + Math.max(least, (ended - begun) * share) }
       return last
     })
+    const get = semaphore.withPermits(1)(
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        last !== undefined && now < last.until && !forgotten ? Effect.succeed(last) : fresh
+      )
+    )
     return {
-      get: semaphore.withPermits(1)(
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          last !== undefined && now < last.until ? Effect.succeed(last) : fresh
-        )
-      ),
+      get,
+      soon: (patience) =>
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkIn(get, scope)
+          const exit = yield* Effect.timeoutOption(Fiber.await(fiber), patience)
+          return Option.isSome(exit) ? Option.some(yield* exit.value) : Option.fromNullable(last)
+        }),
       forget: Effect.sync(() => {
-        last = undefined
+        forgotten = true
       })
     }
   })

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type { DeadLetter } from "../../DeadLetter.js"
 import type { ExecutionSummary } from "../../Execution.js"
-import type { DeadLetterQuery, ExecutionStore, ListQuery } from "../../ExecutionStore.js"
+import type { DeadLetterQuery, ExecutionFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import type * as models from "../monitorApi/models.js"
 
@@ -25,7 +25,7 @@ export interface Selected<A> {
 
 export type Select<A> = (cursor: string | undefined) => Effect.Effect<Selected<A>, StoreError>
 
-export const queryOf = (filter: Filter): ListQuery => ({
+export const queryOf = (filter: Filter): ExecutionFilter => ({
   definitionId: filter.definition,
   status: filter.status,
   rootsOnly: filter.roots,
@@ -72,21 +72,9 @@ const counted = <A>(select: Select<A>): Effect.Effect<Total, StoreError> =>
     return { count, exact: cursor === undefined }
   })
 
-/** How many executions a filter selects: from the counts where these tell, else by a look at them. */
-export const countExecutions = (store: ExecutionStore, filter: Filter): Effect.Effect<Total, StoreError> => {
-  const { definition, parent, prefix, roots, status } = filter
-  if (parent !== undefined || (prefix ?? "") !== "" || roots === true) return counted(executions(store, filter))
-  const wanted = (known: Option.Option<string>): boolean =>
-    status === undefined ? true : Option.exists(known, (name) => status.some((each) => each === name))
-  return Effect.map(store.counts, (counts) => ({
-    count: counts.reduce(
-      (sum, each) =>
-        (definition === undefined || each.definitionId === definition) && wanted(each.status) ? sum + each.count : sum,
-      0
-    ),
-    exact: true
-  }))
-}
+/** How many executions a filter selects. */
+export const countExecutions = (store: ExecutionStore, filter: Filter): Effect.Effect<Total, StoreError> =>
+  Effect.map(store.countExecutions(queryOf(filter)), (count) => ({ count, exact: true }))
 
 export const countDeadLetters = (store: ExecutionStore, filter: LetterFilter): Effect.Effect<Total, StoreError> =>
   filter.kind === undefined && filter.execution === undefined

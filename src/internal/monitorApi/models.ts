@@ -79,8 +79,8 @@ export const Sample = Schema.Struct({
 
 export const Overview = Schema.Struct({
   now: Seconds,
-  counts: Schema.Array(Count),
-  countedAt: Seconds,
+  counts: Schema.NullOr(Schema.Array(Count)).annotations({ description: "null where it takes longer to count them" }),
+  countedAt: Time,
   stats: Stats,
   health: Schema.NullOr(Health),
   samples: Schema.Array(Sample)

@@ -157,11 +157,37 @@ export const makeListingSql = (p: string) => {
   }
 }
 
-/** How many executions there are, by definition and status: one walk along an index that has both. */
-export const makeCountsSql = (p: string): string => lines`
+/** A place in the index of definitions and statuses, before all rows where its parts are the least. */
+const behind = "(definition_id, status, root, id) > (?, ?, ?, ?)"
+
+const countOf = (p: string, range: string): string => lines`
   SELECT definition_id, status, COUNT(*)
-  FROM ${p}holdfast_listing
+  FROM ${p}holdfast_listing INDEXED BY ${p}holdfast_listing_definition_status
+  WHERE status IS NOT NULL AND ${range}
   GROUP BY definition_id, status`
+
+/**
+ * How many executions there are, by definition and status: a walk along an index that has both, in parts. `end` finds where a part ends,
+ * which is so many rows behind its beginning; a part without an end is the last. Rows without a status are counted by themselves.
+ */
+export const makeCountsSql = (p: string) => ({
+  end: lines`
+    SELECT definition_id, status, root, id
+    FROM ${p}holdfast_listing INDEXED BY ${p}holdfast_listing_definition_status
+    WHERE status IS NOT NULL AND ${behind}
+    ORDER BY definition_id, status, root, id
+    LIMIT 1 OFFSET ?`,
+
+  part: countOf(p, `${behind} AND (definition_id, status, root, id) <= (?, ?, ?, ?)`),
+
+  last: countOf(p, behind),
+
+  unreadable: lines`
+    SELECT definition_id, NULL, COUNT(*)
+    FROM ${p}holdfast_listing
+    WHERE status IS NULL
+    GROUP BY definition_id`
+})
 
 /** Makes the statement that counts. */
 export const makeCountSql =

@@ -2,9 +2,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Kind } from "../../DeadLetter.js"
 import type { Encoded, EncodedUnserved, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import { compareUtf8 } from "../codec/utf8Order.js"
 import { columns, type Type } from "../schema/columns.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as pages from "../sqlDatabase/pages.js"
+import { onNextTurn } from "../util/nextTurn.js"
 import { failed } from "./rows.js"
 
 const call = { operation: "verify" }
@@ -140,11 +142,52 @@ export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({
     })
 })
 
+/** How many rows are counted at once: so many take SQLite a few milliseconds, in which nothing else runs in the process. */
+const counted = 50_000
+
+const turn = Effect.async<void>((resume) => void onNextTurn(() => resume(Effect.void)))
+
+/** What a row says of a group of executions. */
+const groupOf = ([definitionId, status, count]: Row) => ({ definitionId, status, count: Number(count) })
+
+/** The groups, of which one that two parts share is one. */
+const merged = (rows: ReadonlyArray<Row>) => {
+  const groups = new Map<string, ReturnType<typeof groupOf>>()
+  for (const group of rows.map(groupOf)) {
+    const key = JSON.stringify([group.definitionId, group.status])
+    const before = groups.get(key)?.count ?? 0
+    groups.set(key, { ...group, count: before + group.count })
+  }
+  return Array.from(groups.values())
+}
+
+const placeOf = ([definitionId, status, root, id]: Row): ReadonlyArray<string | number> => [
+  String(definitionId),
+  String(status),
+  Number(root),
+  String(id)
+]
+
 /** How many executions there are, by definition and status. */
 export const makeCounts = (database: Database): Pick<Encoded, "counts"> => ({
-  counts: Effect.map(pages.rows(database, { operation: "counts" }, database.sql.counts), (rows) =>
-    rows.map(([definitionId, status, count]) => ({ definitionId, status, count: Number(count) }))
-  )
+  counts: Effect.gen(function* () {
+    const call = { operation: "counts" }
+    const { end, last, part, unreadable } = database.sql.counts
+    const found: Array<Row> = []
+    let from: ReadonlyArray<string | number> = ["", "", -1, ""]
+    for (;;) {
+      const to = Option.map(yield* pages.first(database, call, end, ...from, counted), placeOf)
+      const rows = Option.isNone(to)
+        ? pages.rows(database, call, last, ...from)
+        : pages.rows(database, call, part, ...from, ...to.value)
+      found.push(...(yield* rows))
+      if (Option.isNone(to)) break
+      from = to.value
+      yield* turn
+    }
+    found.push(...(yield* pages.rows(database, call, unreadable)))
+    return merged(found).toSorted((one, other) => compareUtf8(String(one.definitionId), String(other.definitionId)))
+  })
 })
 
 const eventOf = ([seq, targetId, event, ...failure]: Row) => ({ seq, targetId, event, failed: failed(failure) })

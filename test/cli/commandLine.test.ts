@@ -33,6 +33,14 @@ describe("the command line", () => {
       expect(yield* refusal("execution")).toBe("execution needs to be told what to do: list or show")
       expect(yield* refusal("stats", "--sotre", "x")).toBe('there is no option "--sotre"; did you mean "--store"?')
       expect(yield* refusal("stats", "--store")).toBe("--store takes a value")
+      // As where a variable of a shell is not set: a filter that is dropped would select more than was meant.
+      for (const name of ["--status", "--where"]) {
+        expect(yield* refusal("execution", "cancel", "--definition", "order", name, "")).toBe(
+          `${name} is given without a value`
+        )
+        expect(yield* refusal("execution", "cancel", `${name}=`)).toBe(`${name} is given without a value`)
+      }
+      expect(yield* refusal("execution", "list", "--status", "RUNNING", "")).toBe("an argument is empty")
       expect(yield* refusal("stats", "--json=1")).toBe("--json takes no value")
       expect(yield* refusal("stats\u001b[2J")).toBe(
         'there is no command "stats\\u001b[2J": expected execution or stats'

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import { type CliError, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
-import { flagNames, valueNames } from "./options.js"
+import { flagNames, repeatedNames, valueNames } from "./options.js"
 
 /** The words of the commands: verbs by noun, and none for a noun that is a command by itself. */
 export type Words = { readonly [noun: string]: ReadonlyArray<string> }
@@ -54,6 +54,7 @@ const part = (args: ReadonlyArray<string>): Effect.Effect<Parted, CliError> =>
       }
       const taken = value ?? args[++i]
       if (taken === undefined) return yield* usage(`--${name} takes a value`)
+      if (taken === "" && repeatedNames.includes(name)) return yield* usage(`--${name} is given without a value`)
       parted.options.push(`--${name}`, taken)
     }
     return parted
@@ -97,5 +98,7 @@ export const arrange = (args: ReadonlyArray<string>, words: Words): Effect.Effec
       return yield* usage(`${noun} needs to be told what to do: ${oneOf(verbs)}`)
     }
     const rest = others.slice(command.length)
+    // Among several @effect/cli passes over it, and what is left would select something else.
+    if (rest.includes("")) return yield* usage("an argument is empty")
     return [...command, ...options, ...(rest.length === 0 ? [] : ["--", ...rest])]
   })

@@ -56,6 +56,9 @@ const values = {
 const builtIn = { flags: ["help", "version", "wizard"], values: ["completions", "log-level"] }
 
 export const flagNames: ReadonlyArray<string> = [...Object.keys(flags), ...builtIn.flags]
+/** The options that may be given more than once. @effect/cli passes over those that are empty: each would select more than was meant. */
+export const repeatedNames: ReadonlyArray<string> = ["status", "where"]
+
 export const valueNames: ReadonlyArray<string> = [...Object.keys(values), ...builtIn.values]
 
 export const flag = (name: keyof typeof flags): Options.Options<boolean> =>

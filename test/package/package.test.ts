@@ -113,6 +113,14 @@ describe("the package", () => {
     })
   })
 
+  it("brings its pages along, and what these show of the source", async () => {
+    const packed = (path: string) => readFile(join(project, "node_modules", "holdfast", path), "utf8")
+    for (const page of ["getting-started", "cli", "operations", "architecture"]) {
+      expect(await packed(`docs/${page}.md`)).toBe(await readFile(join(root, "docs", `${page}.md`), "utf8"))
+    }
+    expect(await packed("src/internal/sql/commitPlan.ts")).toContain("makePlan")
+  })
+
   it("commits with nothing but effect beside it", async () => {
     expect((await node(commits("MemoryStore.layer"))).stdout).toBe("1\n")
   })
@@ -222,9 +230,9 @@ describe("the package", () => {
     expect(pages[""].text).not.toMatch(/https?:|<script>|<style|\son\w+=/)
   })
 
-  it("ships sources, maps and the licence, and nothing else", async () => {
+  it("ships sources, maps, pages and the licence, and nothing else", async () => {
     const listed = await readdir(join(project, "node_modules", "holdfast"))
-    expect(listed.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json", "src"])
+    expect(listed.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json", "src"])
     const map = await readFile(join(project, "node_modules", "holdfast", "dist", "Execution.js.map"), "utf8")
     expect(JSON.parse(map).sources).toEqual(["../src/Execution.ts"])
   })

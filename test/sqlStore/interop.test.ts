@@ -59,10 +59,11 @@ const stored = ({ extra, ...model }: { readonly [key: string]: unknown }): { [ke
   return Object.fromEntries(Object.entries(model).map(([key, value]) => [Str.camelToSnake(key), value]))
 }
 
-// harel keeps no result of an execution; one that is read without has none.
-const storedExecution = ({ result, ...execution }: Execution.Execution) => ({
+// harel keeps no result of an execution, and no version of its definition; one that is read without has no result, and version 1.
+const storedExecution = ({ definitionVersion, result, ...execution }: Execution.Execution) => ({
   ...stored({ ...execution }),
   ...(result === null ? undefined : { result }),
+  ...(definitionVersion === 1 ? undefined : { definitionVersion }),
   deferred: execution.deferred.map((event) => stored({ ...event })),
   children: Object.fromEntries(Object.entries(execution.children).map(([id, child]) => [id, stored({ ...child })]))
 })

@@ -13,7 +13,13 @@ import type { Pipeable } from "effect/Pipeable"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { ActivityCancelled, ActivityDied, ActivityRegistered, ActivityTimedOut } from "./ActivityError.js"
+import type {
+  ActivityCancelled,
+  ActivityDied,
+  ActivityRegistered,
+  ActivityTimedOut,
+  InvalidActivityHandler
+} from "./ActivityError.js"
 import type { Event } from "./Event.js"
 import type { ExecutionRuntime } from "./ExecutionRuntime.js"
 import * as internal from "./internal/activity/activity.js"
@@ -27,7 +33,9 @@ export {
   /** @since 0.1.0 */
   ActivityRegistered,
   /** @since 0.1.0 */
-  ActivityTimedOut
+  ActivityTimedOut,
+  /** @since 0.1.0 */
+  InvalidActivityHandler
 } from "./ActivityError.js"
 
 /**
@@ -214,14 +222,13 @@ export interface Activity<out Name extends string, in out Payload, in out Succes
 
   /**
    * Implements the activity: a layer that registers it with the runtime, until it is released. What waited for it goes on at once.
-   * Fails with
-   * `ActivityRegistered` where the runtime has one of this name.
+   * Fails with `ActivityRegistered` where the runtime has one of this name, and with `InvalidActivityHandler` where the handler is no function.
    */
   readonly toLayer: <R = never, EX = never, RX = never>(
     handler: Handler<Payload, Success, Error, R> | Effect.Effect<Handler<Payload, Success, Error, R>, EX, RX>
   ) => Layer.Layer<
     never,
-    ActivityRegistered | EX,
+    ActivityRegistered | InvalidActivityHandler | EX,
     ExecutionRuntime | Exclude<RX, Scope.Scope> | Exclude<R, Scope.Scope | CurrentRun>
   >
 

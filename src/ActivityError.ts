@@ -81,3 +81,18 @@ export class ActivityRegistered extends Schema.TaggedError<ActivityRegistered>(
     )
   }
 }
+
+/**
+ * What was to implement an activity does not: `problem` says why.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidActivityHandler extends Schema.TaggedError<InvalidActivityHandler>(
+  "holdfast/ActivityError/InvalidActivityHandler"
+)("InvalidActivityHandler", { activity: Schema.String, problem: Schema.String }) {
+  /** @since 0.1.0 */
+  override get message(): string {
+    return printable(`activity ${JSON.stringify(this.activity)} cannot be implemented so: ${this.problem}`)
+  }
+}

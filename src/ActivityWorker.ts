@@ -9,7 +9,7 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Activity from "./Activity.js"
-import type { ActivityRegistered } from "./ActivityError.js"
+import type { ActivityRegistered, InvalidActivityHandler } from "./ActivityError.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/activity/worker.js"
 import type { QueueWorker } from "./QueueWorker.js"
@@ -62,7 +62,7 @@ export interface ActivityWorker extends QueueWorker {
   readonly register: <R>(
     activity: Activity.Any,
     handler: Activity.AnyHandler<R>
-  ) => Effect.Effect<void, ActivityRegistered, Scope.Scope | Exclude<R, Activity.CurrentRun>>
+  ) => Effect.Effect<void, ActivityRegistered | InvalidActivityHandler, Scope.Scope | Exclude<R, Activity.CurrentRun>>
   readonly unknown: Effect.Effect<ReadonlyArray<UnknownActivity>>
 }
 

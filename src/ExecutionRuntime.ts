@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type * as Activity from "./Activity.js"
-import type { ActivityRegistered } from "./ActivityError.js"
+import type { ActivityRegistered, InvalidActivityHandler } from "./ActivityError.js"
 import * as ActivityWorker from "./ActivityWorker.js"
 import type { Commit, Committed, OutboxEntry, WorkItem } from "./Commit.js"
 import * as Control from "./Control.js"
@@ -238,7 +238,7 @@ export interface ExecutionRuntime {
   readonly registerActivity: <R>(
     activity: Activity.Any,
     handler: Activity.AnyHandler<R>
-  ) => Effect.Effect<void, ActivityRegistered, Scope.Scope | Exclude<R, Activity.CurrentRun>>
+  ) => Effect.Effect<void, ActivityRegistered | InvalidActivityHandler, Scope.Scope | Exclude<R, Activity.CurrentRun>>
 
   /**
    * Cancels the activity that an execution has asked for under a key: it is interrupted, and its outcome is `ActivityCancelled`. False

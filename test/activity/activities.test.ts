@@ -290,6 +290,28 @@ describe("an activity", () => {
     }).pipe(Effect.provide(live(() => Effect.never)))
   )
 
+  it.scoped("whose handler is no function, as plain JavaScript may have it, is refused by its layer", () =>
+    Effect.gen(function* () {
+      const layers = [
+        // @ts-expect-error there is none
+        [Charge.toLayer(undefined), "found a value of type undefined"],
+        // @ts-expect-error it is no function
+        [Charge.toLayer({ run: () => Effect.void }), "found a value of type object"],
+        // @ts-expect-error nor is this
+        [Charge.toLayer("handler"), "found a value of type string"],
+        // @ts-expect-error nor what this gives
+        [Charge.toLayer(Effect.succeed(7)), "found a value of type number"]
+      ] as const
+      for (const [layer, problem] of layers) {
+        const error = yield* Effect.flip(Layer.build(layer))
+        assert.deepInclude(error, { _tag: "InvalidActivityHandler", activity: "charge" })
+        assert.include(error.message, problem)
+      }
+      // Nothing is left behind: the right one can be provided yet.
+      yield* Layer.build(Charge.toLayer(() => Effect.never))
+    }).pipe(Effect.provide(ExecutionRuntime.layer().pipe(Layer.provideMerge(MemoryStore.layer))))
+  )
+
   it.scoped("waits while its execution is suspended, and goes on when that is resumed", () =>
     Effect.gen(function* () {
       let runs = 0

@@ -160,11 +160,15 @@ describe("The types of an activity", () => {
         return { receipt: yield* bank.charge(amount) }
       })
     )
-    expectTypeOf(live).toEqualTypeOf<Layer.Layer<never, Activity.ActivityRegistered, ExecutionRuntime | Bank>>()
+    expectTypeOf(live).toEqualTypeOf<
+      Layer.Layer<never, Activity.ActivityRegistered | Activity.InvalidActivityHandler, ExecutionRuntime | Bank>
+    >()
     const once = Charge.toLayer(
       Effect.map(Bank, (bank) => Charge.of(({ amount }) => Effect.map(bank.charge(amount), (receipt) => ({ receipt }))))
     )
-    expectTypeOf(once).toEqualTypeOf<Layer.Layer<never, Activity.ActivityRegistered, ExecutionRuntime | Bank>>()
+    expectTypeOf(once).toEqualTypeOf<
+      Layer.Layer<never, Activity.ActivityRegistered | Activity.InvalidActivityHandler, ExecutionRuntime | Bank>
+    >()
     // @ts-expect-error: a value of another type
     never(() => Charge.toLayer(() => Effect.succeed({ receipt: 1 })))
     const fails = () => Effect.fail("no")

@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { CurrentRun as CurrentRunService, Run } from "../../Activity.js"
-import { ActivityDied, ActivityTimedOut } from "../../ActivityError.js"
+import { ActivityDied, ActivityTimedOut, InvalidActivityHandler } from "../../ActivityError.js"
 import type { JsonObject } from "../../Json.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { bounded } from "../processor/transitionTimeout.js"
@@ -44,6 +44,9 @@ export interface Implementation {
 type AnyHandler<R> = (payload: unknown, run: Run) => Effect.Effect<unknown, unknown, R>
 
 const isHandler = <R>(u: unknown): u is AnyHandler<R> => typeof u === "function"
+
+const found = (u: unknown): string =>
+  u === null ? "null" : Effect.isEffect(u) ? "an effect" : `a value of type ${typeof u}`
 
 const at = (subject: string, { path, problem }: Problem): string =>
   path === "" ? `the ${subject} is wrong: ${problem}` : `the ${subject} is wrong at ${path}: ${problem}`
@@ -88,13 +91,17 @@ const failed = (contract: Contract, run: Run, cause: Cause.Cause<unknown>): Verd
 export const implement = <R>(
   contract: Contract,
   handler: unknown
-): Effect.Effect<Implementation, never, Exclude<R, CurrentRunService>> =>
-  Effect.map(Effect.context<Exclude<R, CurrentRunService>>(), (context) => {
+): Effect.Effect<Implementation, InvalidActivityHandler, Exclude<R, CurrentRunService>> =>
+  Effect.flatMap(Effect.context<Exclude<R, CurrentRunService>>(), (context) => {
     const { concurrency, limits, name, payload: codec, timeout } = contract
     const provide = telemetryContext.provide(context)
+    // The compiler finds that first, where there is one.
+    if (!isHandler<R>(handler)) {
+      const problem = `expected a function of the payload that gives an effect, found ${found(handler)}`
+      return new InvalidActivityHandler({ activity: name, problem })
+    }
 
     const attempted = (payload: unknown, run: Run): Effect.Effect<unknown, unknown> => {
-      if (!isHandler<R>(handler)) return Effect.dieMessage(`activity ${name}: the handler is no function`)
       const effect = Effect.provideService(
         Effect.suspend(() => handler(payload, run)),
         CurrentRun,
@@ -107,7 +114,7 @@ export const implement = <R>(
       return bounded(provide(effect), timeout, late)
     }
 
-    return {
+    return Effect.succeed<Implementation>({
       name,
       concurrency,
       limits,
@@ -119,5 +126,5 @@ export const implement = <R>(
               Exit.isSuccess(exit) ? succeeded(contract, exit.value) : failed(contract, run, exit.cause)
             )
         })
-    }
+    })
   })

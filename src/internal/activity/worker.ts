@@ -6,7 +6,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Any as AnyActivity, AnyHandler, CurrentRun } from "../../Activity.js"
-import { ActivityRegistered } from "../../ActivityError.js"
+import { ActivityRegistered, type InvalidActivityHandler } from "../../ActivityError.js"
 import type { ActivityWorker, Options, UnknownActivity } from "../../ActivityWorker.js"
 import type { ActivityRun } from "../../EncodedStore.js"
 import type { Status } from "../../Execution.js"
@@ -158,7 +158,7 @@ const register =
   <R>(
     activity: AnyActivity,
     handler: AnyHandler<R>
-  ): Effect.Effect<void, ActivityRegistered, Scope.Scope | Exclude<R, CurrentRun>> =>
+  ): Effect.Effect<void, ActivityRegistered | InvalidActivityHandler, Scope.Scope | Exclude<R, CurrentRun>> =>
     Effect.gen(function* () {
       const implementation = yield* attempt.implement<R>(contractOf(activity), handler)
       const { name } = implementation

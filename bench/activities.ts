@@ -1,22 +1,16 @@
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Activity from "holdfast/Activity"
 import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
-import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
-import { ExecutionStore } from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
-import * as SqliteStore from "holdfast/SqliteStore"
 import * as Figure from "./internal/figure.js"
 import * as measure from "./internal/measure.js"
-import * as order from "./internal/order.js"
 import type * as raw from "./internal/raw.js"
-import { databaseFile, type Settings, type Topic } from "./internal/settings.js"
+import { executions } from "./internal/runtimeRounds.js"
+import * as runtimeRounds from "./internal/runtimeRounds.js"
+import type { Settings, Topic } from "./internal/settings.js"
 
 const topic = "Activities end to end: asked for by a step, run, outcome processed; 64 executions side by side"
-
-const executions = measure.range(64).map((i) => `order-${i}`)
 
 const Note = Activity.make("note", { concurrency: executions.length })
 
@@ -36,38 +30,12 @@ const withEvent: Processor.Transition = (execution, event) => {
   })
 }
 
-/** 64 senders, each of which sends its execution one event after the other; a round ends with the second commit that each event causes. */
+/** A round ends with the second commit that each event causes. */
 const through = (settings: Settings, durability: raw.Durability, transition: Processor.Transition) =>
   Effect.gen(function* () {
-    const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings), durability })
-    const runtime = yield* ExecutionRuntime.make({
-      definitions: { order: transition },
-      concurrency: executions.length,
-      pageSize: 1000
-    }).pipe(Effect.provideService(ExecutionStore, store))
+    const { round, runtime } = yield* runtimeRounds.make(settings, durability, { transition, commits: 2 })
     yield* runtime.registerActivity(Note, () => Effect.void)
-    for (const id of executions) yield* runtime.create(order.make(id))
-
-    let committed = 0
-    let expected = Number.POSITIVE_INFINITY
-    let done = yield* Deferred.make<void>()
-    yield* store.listen((notice) => {
-      if (Option.isSome(notice.committed) && ++committed === expected) Deferred.unsafeDone(done, Effect.void)
-    })
-    let events = 0
-    const send = (sender: number) => runtime.send(executions[sender] ?? null, order.paid(`event-${events++}`))
-    return (seconds: number) =>
-      measure.timed(
-        Effect.gen(function* () {
-          committed = 0
-          expected = Number.POSITIVE_INFINITY
-          done = yield* Deferred.make<void>()
-          const { count } = yield* measure.loop(executions.length, seconds, send)
-          expected = 2 * count
-          if (committed < expected) yield* Effect.raceFirst(Deferred.await(done), runtime.awaitFatal)
-          return count
-        })
-      )
+    return round
   })
 
 export const activities: Topic = (settings) =>

@@ -3,62 +3,28 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlPersistedQueue from "@effect/sql/SqlPersistedQueue"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
-import { ExecutionStore } from "holdfast/ExecutionStore"
-import * as SqliteStore from "holdfast/SqliteStore"
-import type { StoreError } from "holdfast/StoreError"
 import * as Figure from "./internal/figure.js"
 import * as measure from "./internal/measure.js"
 import * as order from "./internal/order.js"
 import * as raw from "./internal/raw.js"
+import { executions, type Round } from "./internal/runtimeRounds.js"
+import * as runtimeRounds from "./internal/runtimeRounds.js"
 import { databaseFile, type Settings, type Topic } from "./internal/settings.js"
 
 const topic = "Events end to end: sent, relayed, processed, committed; 64 executions side by side"
 
-const executions = measure.range(64).map((i) => `order-${i}`)
-
-/** A round of so many seconds of sending, and the time until all that was sent is done. */
-type Round<E> = (seconds: number) => Effect.Effect<measure.Sample, E>
-
-/** 64 senders, each of which sends its execution one event after the other; a round ends with the last of the commits that they cause. */
 const throughRuntime = (settings: Settings, durability: raw.Durability) =>
-  Effect.gen(function* () {
-    const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings), durability })
-    const runtime = yield* ExecutionRuntime.make({
-      definitions: { order: (execution) => Effect.succeed({ execution }) },
-      concurrency: executions.length,
-      pageSize: 1000
-    }).pipe(Effect.provideService(ExecutionStore, store))
-    for (const id of executions) yield* runtime.create(order.make(id))
-
-    let committed = 0
-    let expected = Number.POSITIVE_INFINITY
-    let done = yield* Deferred.make<void>()
-    yield* store.listen((notice) => {
-      if (Option.isSome(notice.committed) && ++committed === expected) Deferred.unsafeDone(done, Effect.void)
-    })
-    let events = 0
-    const send = (sender: number) => runtime.send(executions[sender] ?? null, order.paid(`event-${events++}`))
-    const round: Round<StoreError> = (seconds) =>
-      measure.timed(
-        Effect.gen(function* () {
-          committed = 0
-          expected = Number.POSITIVE_INFINITY
-          done = yield* Deferred.make<void>()
-          const { count } = yield* measure.loop(executions.length, seconds, send)
-          expected = count
-          if (committed < count) yield* Effect.raceFirst(Deferred.await(done), runtime.awaitFatal)
-          return count
-        })
-      )
-    return round
-  })
+  Effect.map(
+    runtimeRounds.make(settings, durability, {
+      transition: (execution) => Effect.succeed({ execution }),
+      commits: 1
+    }),
+    ({ round }) => round
+  )
 
 /** For each event a transaction that puts it into the outbox, and one that reads it, advances its execution and removes it. */
 const byHand = (settings: Settings, durability: raw.Durability) =>

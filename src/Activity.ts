@@ -169,9 +169,8 @@ export interface Outcome<out Success, out Error> {
  *
  * - `key`: what of a payload the limits go by; by default they are for all.
  * - `concurrency`: how many of a key may run at the same time.
- * - `rate`: how many of a key begin in a `window` in the long run: up to `limit` at once after a quiet time, then one each `window / limit`.
- *   Within the first window after a quiet time that may be nearly twice as many: a partner that counts strictly is given half the limit.
- *   Attempts count.
+ * - `rate`: no more than `limit` of a key begin in any time as long as `window`, by the clocks of the processes. Attempts count. The store
+ *   keeps when each of the last `limit` began.
  *
  * @since 0.1.0
  * @category models

@@ -149,10 +149,8 @@ export interface EncodedActivity {
 
 /**
  * Activities to be claimed with a token that no other claim has. `now` is in seconds since the epoch. `limits` is what limits them: how
- * many of one
- * key may run at once, and their rate, of which one takes `interval` seconds and so many may come early by `burst` seconds. `after` is
- * the key behind
- * which the turn of keys begins.
+ * many of one key may run at once, and their rate: while `limit` of them have begun after `since`, no more may; the first of these counts
+ * for `window` seconds from its begin. `after` is the key behind which the turn of keys begins.
  *
  * @since 0.1.0
  * @category encoded
@@ -166,7 +164,7 @@ export interface EncodedClaim {
   readonly limits:
     | {
         readonly concurrency: number
-        readonly rate: { readonly interval: number; readonly burst: number } | undefined
+        readonly rate: { readonly limit: number; readonly window: number; readonly since: number } | undefined
         readonly after: string
       }
     | undefined
@@ -376,8 +374,8 @@ export type StoredTable =
   | "holdfast_timer_failures"
   | "holdfast_dead_letters"
   | "holdfast_activities"
-  | "holdfast_activity_limits"
   | "holdfast_attributes"
+  | "holdfast_activity_starts"
 
 /**
  * What waits for definitions and activities of others. A row for each of them and each kind of work: `id` is the definition or the
@@ -509,6 +507,61 @@ export interface Rows {
 }
 
 /**
+ * What a backend implements to read activities. See {@link Encoded}.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedActivityReads {
+  readonly listActivities: (after: number, limit: number) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
+  /** Those of an execution behind a key, in the order of the keys' UTF-8 bytes. */
+  readonly activitiesOf: (
+    executionId: string,
+    after: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
+  readonly findActivity: (executionId: string, key: string) => Effect.Effect<Option.Option<EncodedActivity>, StoreError>
+  /** The names under which activities wait with when the first of each may run, and whether any is run by another owner. */
+  readonly waitingActivities: (owner: string) => Effect.Effect<
+    {
+      readonly names: ReadonlyArray<{ readonly name: string; readonly readyAt: number }>
+      readonly foreign: boolean
+    },
+    StoreError
+  >
+  readonly ownedActivities: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
+}
+
+/**
+ * What a backend implements of activities: who runs them, and how they end. See {@link Encoded}.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedActivities extends EncodedActivityReads {
+  /** Gives nothing to an owner that is no member of the pool of activities. */
+  readonly claimActivities: (claim: EncodedClaim) => Effect.Effect<EncodedClaimed, StoreError>
+  /** Without a claim, whoever runs it. */
+  readonly endActivity: (
+    run: Omit<ActivityRun, "claim"> & { readonly claim: string | undefined },
+    event: string
+  ) => Effect.Effect<boolean, StoreError>
+  readonly failActivity: (
+    run: ActivityRun,
+    failure: { readonly attempts: number; readonly error: string; readonly readyAt: number }
+  ) => Effect.Effect<boolean, StoreError>
+  readonly releaseActivity: (
+    run: ActivityRun,
+    readyAt: number,
+    whileHalted: boolean
+  ) => Effect.Effect<boolean, StoreError>
+  readonly dropActivity: (run: ActivityRun) => Effect.Effect<boolean, StoreError>
+  readonly releaseActivities: (owner: string) => Effect.Effect<void, StoreError>
+  /** Frees what is run by whom is no member of the pool of activities. */
+  readonly releaseOrphans: Effect.Effect<number, StoreError>
+}
+
+/**
  * What a backend implements: the semantics of `ExecutionStore` on checked input and on stored texts. What comes out of a database is
  * `unknown`: `ExecutionStore.make` decodes it, and reports what does not decode, for all backends alike. `limit` counts rows. Rows of
  * executions whose definition is one of `except` are passed over, see `ExecutionStore.ExceptQuery`.
@@ -519,7 +572,7 @@ export interface Rows {
  * @since 0.1.0
  * @category encoded
  */
-export interface Encoded {
+export interface Encoded extends EncodedActivities {
   /** Whether only this backend can write to its data, as in memory. By default false: other processes may write too. */
   readonly exclusive?: boolean | undefined
   /** Tells a listener, until the scope closes, soon after somebody else has written; without it nobody is told. */
@@ -621,39 +674,6 @@ export interface Encoded {
     readonly after: number | undefined
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<EncodedDeadLetter>, StoreError>
-  readonly listActivities: (after: number, limit: number) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
-  /** Those of an execution behind a key, in the order of the keys' UTF-8 bytes. */
-  readonly activitiesOf: (
-    executionId: string,
-    after: string | undefined,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<EncodedActivity>, StoreError>
-  readonly findActivity: (executionId: string, key: string) => Effect.Effect<Option.Option<EncodedActivity>, StoreError>
-  /** The names under which activities wait with when the first of each may run, and whether any is run by another owner. */
-  readonly waitingActivities: (owner: string) => Effect.Effect<
-    {
-      readonly names: ReadonlyArray<{ readonly name: string; readonly readyAt: number }>
-      readonly foreign: boolean
-    },
-    StoreError
-  >
-  /** Gives nothing to an owner that is no member of the pool of activities. */
-  readonly claimActivities: (claim: EncodedClaim) => Effect.Effect<EncodedClaimed, StoreError>
-  /** Without a claim, whoever runs it. */
-  readonly endActivity: (
-    run: Omit<ActivityRun, "claim"> & { readonly claim: string | undefined },
-    event: string
-  ) => Effect.Effect<boolean, StoreError>
-  readonly failActivity: (
-    run: ActivityRun,
-    failure: { readonly attempts: number; readonly error: string; readonly readyAt: number }
-  ) => Effect.Effect<boolean, StoreError>
-  readonly releaseActivity: (run: ActivityRun, readyAt: number) => Effect.Effect<boolean, StoreError>
-  readonly dropActivity: (run: ActivityRun) => Effect.Effect<boolean, StoreError>
-  readonly releaseActivities: (owner: string) => Effect.Effect<void, StoreError>
-  /** Frees what is run by whom is no member of the pool of activities. */
-  readonly releaseOrphans: Effect.Effect<number, StoreError>
-  readonly ownedActivities: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
   readonly redrive: (
     id: number
   ) => Effect.Effect<Option.Option<{ readonly kind: unknown; readonly fireAt: unknown }>, StoreError>

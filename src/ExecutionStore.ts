@@ -460,7 +460,7 @@ export interface StoredAttributes {
  *
  * - `owner`: who runs them: a member of the pool `activities` (see {@link Leases}).
  * - `concurrency`: how many of one `limitKey` may run at once, by all owners.
- * - `rate`: how many of one `limitKey` may begin in `window` seconds. Unused turns add up to that many.
+ * - `rate`: how many of one `limitKey` may begin in any `window` seconds.
  * - `after`: the `limitKey` behind which the turn of keys begins, where there are limits.
  *
  * @since 0.1.0
@@ -568,8 +568,16 @@ export interface Activities {
     failure: { readonly attempts: number; readonly error: string; readonly retryAt: Time.Input }
   ) => Effect.Effect<boolean, StoreError>
 
-  /** Gives an activity back, to be run from this time on; no attempt counts. False where the claim does not stand any more. */
-  readonly release: (run: ActivityRun, readyAt: Time.Input) => Effect.Effect<boolean, StoreError>
+  /**
+   * Gives an activity back, to be run from this time on, or from when its execution goes on that is suspended or has failed; no attempt
+   * counts. With `whileHalted` it waits for nothing but its execution: where that has gone on since the claim, it may run at once. False where
+   * the claim does not stand any more.
+   */
+  readonly release: (
+    run: ActivityRun,
+    readyAt: Time.Input,
+    options?: { readonly whileHalted?: boolean | undefined }
+  ) => Effect.Effect<boolean, StoreError>
 
   /** Removes an activity of which no event is to come. False where the claim does not stand any more. */
   readonly drop: (run: ActivityRun) => Effect.Effect<boolean, StoreError>

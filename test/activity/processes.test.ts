@@ -195,6 +195,61 @@ Support.onEach("An activity of an execution that is halted", (makeStore) => {
   }
 })
 
+Support.onEach("An activity whose execution goes on while a process finds it halted", (makeStore) => {
+  for (const [halt, goOn] of [
+    ["SUSPENDED", "resume"],
+    ["FAILED", "redrive"]
+  ] as const) {
+    it.scoped(`${halt}, between its claim and its release, is run at once`, () =>
+      Effect.gen(function* () {
+        const store = yield* makeStore
+        const client = Effect.provideService(ExecutionStore.ExecutionStore, store)
+        const control = yield* client(Control.make())
+        const { execution } = yield* client(Order.start("x", { log: [] }))
+        const shared = Support.deaf(store)
+        yield* run(shared, OrderLive)
+        yield* TestClock.adjust("2 seconds")
+        const started = yield* Support.load(store, execution.id)
+        yield* store.save({ ...started, status: halt, error: halt === "FAILED" ? "another step" : null })
+        let claims = 0
+        let goesOnAt = 0
+        const racing: Store = {
+          ...shared,
+          activities: {
+            ...shared.activities,
+            claim: (query) =>
+              Effect.tap(shared.activities.claim(query), ({ entries }) => {
+                // The looks at it are half a minute apart by then.
+                if (entries.length === 0 || ++claims !== 10) return Effect.void
+                return Effect.zipRight(
+                  Effect.ignore(control[goOn](execution.id)),
+                  Effect.map(Clock.currentTimeMillis, (now) => {
+                    goesOnAt = now
+                  })
+                )
+              })
+          }
+        }
+        const runs: Array<number> = []
+        yield* run(
+          racing,
+          Charge.toLayer(() =>
+            Effect.map(Clock.currentTimeMillis, (now) => {
+              runs.push(now)
+              return "run"
+            })
+          )
+        )
+        yield* TestClock.adjust("5 minutes")
+        assert.lengthOf(runs, 1)
+        assert.isAbove(goesOnAt, 60_000)
+        assert.isAtMost((runs[0] ?? 0) - goesOnAt, 1000)
+        assert.deepStrictEqual((yield* client(Order.get("x"))).context.log, ["run after 1"])
+      })
+    )
+  }
+})
+
 const Payload = Schema.Struct({ partner: Schema.String })
 
 /** Two processes with an execution that asks for so many activities of each partner; `began` tells who began what, and when. */
@@ -248,7 +303,7 @@ Support.onEach("The limits of an activity", (makeStore) => {
   )
 
   it.scoped(
-    "say how many of a key begin in a time in two processes together: so many at once, then one after the other",
+    "say how many of a key begin in a time in two processes together: so many, and the next when the first of these is so long ago",
     () =>
       Effect.gen(function* () {
         const store = yield* makeStore
@@ -262,7 +317,7 @@ Support.onEach("The limits of an activity", (makeStore) => {
         const first = began[0]?.at ?? 0
         for (const one of ["x", "y"]) {
           const times = began.filter(({ partner }) => partner === one).map(({ at }) => Math.round((at - first) / 1000))
-          assert.deepStrictEqual(times, [0, 0, 0, 3, 6, 9])
+          assert.deepStrictEqual(times, [0, 0, 0, 9, 9, 9])
         }
         assert.sameMembers(Array.from(new Set(began.map(({ by }) => by))), ["a", "b"])
         assert.deepStrictEqual((yield* store.activities.list()).entries, [])

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import { ddl, schemaVersion } from "holdfast/internal/schema/schema"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
@@ -12,6 +13,7 @@ import * as SqlDriver from "holdfast/SqlDriver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Drivers from "../support/drivers.js"
 import * as Temp from "../support/temp.js"
+import { execution } from "../support/workers.js"
 
 const call = { operation: "test" }
 
@@ -155,6 +157,78 @@ for (const version of ["0", "-1", String(schemaVersion + 1), "1.5x", "next"]) {
       assert.deepStrictEqual(yield* tables(database), before)
     })
   )
+}
+
+const parts = (driver: SqlDriver.SqlDriver) =>
+  Effect.map(
+    rows(
+      driver,
+      "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name"
+    ),
+    (found) => found.map(([type, name]) => [String(type), String(name)] as const)
+  )
+
+for (const [name, driver] of Drivers.all) {
+  describe(`${name} of this schema version`, () => {
+    it.scoped("gains what it lacks when it is opened, whichever part that is", () =>
+      Effect.gen(function* () {
+        const fresh = yield* driver
+        yield* SqlDriver.make(fresh)
+        const all = yield* parts(fresh)
+        assert.isAbove(all.length, 40)
+        for (const [type, part] of all) {
+          // Without it there is no version, and all is made as in a new database.
+          if (part === "harel_holdfast_meta") continue
+          yield* run(fresh, [`DROP ${type} ${part}`])
+          const store = yield* SqlDriver.make(fresh)
+          assert.deepStrictEqual(yield* parts(fresh), all, part)
+          yield* store.stats
+        }
+        const error = yield* Effect.flip(
+          Effect.zipRight(
+            run(fresh, ["DROP TRIGGER harel_holdfast_activities_resume", "DROP INDEX harel_holdfast_timers_due"]),
+            SqlDriver.make(fresh, { createSchema: false })
+          )
+        )
+        assert.deepInclude(error, { _tag: "StoreRejected", reason: "schema", path: "createSchema" })
+        assert.include(
+          error.message,
+          "the schema lacks harel_holdfast_timers_due, harel_holdfast_activities_resume and"
+        )
+        assert.include(error.message, "run the statements of SqlDriver.schema")
+      })
+    )
+
+    it.scoped("has its listing made anew where nothing kept it", () =>
+      Effect.gen(function* () {
+        const database = yield* driver
+        const store = yield* SqlDriver.make(database)
+        yield* store.save(execution("a", { status: "RUNNING" }))
+        yield* store.save(execution("b", { status: "RUNNING" }))
+        yield* store.commit(execution("c", { status: "RUNNING" }), {
+          activities: [Commit.runActivity({ key: "k", name: "charge", payload: {} })]
+        })
+        yield* run(database, [
+          "DROP TRIGGER harel_holdfast_listing_update",
+          "DROP TRIGGER harel_holdfast_listing_delete"
+        ])
+        const a = Option.getOrThrow(yield* store.load("a"))
+        yield* store.save({ ...a, status: "SUSPENDED" })
+        yield* run(database, ["DELETE FROM harel_executions WHERE id = 'b'"])
+        const again = yield* SqlDriver.make(database)
+        const { items } = yield* again.listExecutions()
+        assert.deepStrictEqual(
+          items.map(({ id, status }) => [id, status]),
+          [
+            ["a", "SUSPENDED"],
+            ["c", "RUNNING"]
+          ]
+        )
+        assert.lengthOf((yield* again.listExecutions({ status: ["RUNNING"] })).items, 1)
+        assert.lengthOf(yield* again.activities.of("c"), 1)
+      })
+    )
+  })
 }
 
 it.scoped("two stores that open a file of version 1 at once both work", () =>

@@ -88,8 +88,8 @@ for (const analyzed of [false, true]) {
             (step) =>
               (step.startsWith("SCAN") &&
                 !parameters.includes(step) &&
-                // SQLite's own table of a few rows, which has no index
-                !/^SCAN (sqlite_sequence|json_each|CONSTANT ROW|\d+-ROW VALUES CLAUSE|page$|names$|keys$|\(subquery-\d+\)$|\S+ USING COVERING INDEX harel_holdfast_timers_broken$)/.test(
+                // SQLite's own tables of a few rows, which have no index
+                !/^SCAN (sqlite_sequence|sqlite_master|json_each|CONSTANT ROW|\d+-ROW VALUES CLAUSE|page$|names$|keys$|\(subquery-\d+\)$|\S+ USING COVERING INDEX harel_holdfast_timers_broken$)/.test(
                   step
                 )) ||
               (step.includes("TEMP B-TREE") && !given)

@@ -43,10 +43,10 @@ const firstHold = 250
 const mostHeld = 1000
 
 /**
- * Gives it back for a while, longer each time: its execution is suspended, or failed and may be redriven. No attempt counts. When its execution goes
- * on it is ready at once.
+ * Gives it back for a while, longer each time; no attempt counts. When its execution goes on that was suspended, or failed and was redriven, it
+ * is ready at once. With `whileHalted` that is all it waits for, which may have come already.
  */
-const hold = ({ activity, runs }: One): Effect.Effect<void> =>
+const hold = ({ activity, runs }: One, whileHalted: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { held, monitor, store, telemetry } = runs
     const times = held.get(activity.seq) ?? 0
@@ -54,7 +54,10 @@ const hold = ({ activity, runs }: One): Effect.Effect<void> =>
     held.set(activity.seq, times + 1)
     const now = yield* Clock.currentTimeMillis
     const readyAt = now + Math.min(longestHold, firstHold * 2 ** times)
-    const isOurs = yield* storeMonitor.waitOut(monitor, store.activities.release(activity, readyAt / 1000))
+    const isOurs = yield* storeMonitor.waitOut(
+      monitor,
+      store.activities.release(activity, readyAt / 1000, { whileHalted })
+    )
     yield* log.debug(`${label(activity)} ${isOurs ? "waits for its execution" : "is not this process's any more"}`)
     yield* telemetry.settled("postponed")
   })
@@ -83,7 +86,7 @@ const end = (one: One, ending: Ending): Effect.Effect<void> =>
     const written = yield* write(ending).pipe(Effect.catchAll(refused), Effect.either)
     if (Either.isLeft(written)) yield* storeMonitor.report(monitor, written.left.message)
     // The claim is lost, or its execution failed and takes no events.
-    if (Either.isLeft(written) || !written.right) yield* hold(one)
+    if (Either.isLeft(written) || !written.right) yield* hold(one, Either.isRight(written))
   })
 
 const bury = (one: One, problem: string): Effect.Effect<void> => {
@@ -93,7 +96,7 @@ const bury = (one: One, problem: string): Effect.Effect<void> => {
     .bury(runs, { _tag: "Activity", seq: activity.seq }, why, `${label(activity)} is a dead letter: ${problem}`)
     .pipe(
       Effect.zipRight(runs.telemetry.settled("dead")),
-      Effect.catchAll((error) => Effect.zipRight(storeMonitor.report(runs.monitor, error.message), hold(one)))
+      Effect.catchAll((error) => Effect.zipRight(storeMonitor.report(runs.monitor, error.message), hold(one, false)))
     )
 }
 
@@ -168,6 +171,6 @@ export const run = (runs: Runs, implementation: Implementation, activity: Claime
   const isHeld = status === "SUSPENDED" || status === "FAILED"
   const isLive = status === "RUNNING" || status === "PENDING"
   if (!isHeld) runs.held.delete(activity.seq)
-  const work = isHeld ? hold(one) : isLive ? attempt(one, implementation) : drop(one)
+  const work = isHeld ? hold(one, true) : isLive ? attempt(one, implementation) : drop(one)
   return log.annotate({ executionId, activity: name, key })(work)
 }

@@ -2,7 +2,14 @@ import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
-import type { ActivityRun, Encoded, EncodedActivity, EncodedClaim, EncodedClaimed } from "../../EncodedStore.js"
+import type {
+  ActivityRun,
+  EncodedActivities,
+  EncodedActivity,
+  EncodedActivityReads,
+  EncodedClaim,
+  EncodedClaimed
+} from "../../EncodedStore.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import { activityPool } from "../util/activityPool.js"
 import { heldClaim } from "../util/heldClaim.js"
@@ -24,6 +31,12 @@ export interface ActivityRow extends EncodedActivity {
   readonly claim: string | null
 }
 
+/** When an activity with a rate began, and until when that counts. */
+interface Start {
+  readonly at: number
+  readonly until: number
+}
+
 type Place = Pick<ActivityRow, "readyAt" | "seq">
 
 const inOrder = Order.struct({ readyAt: Order.number, seq: Order.number })
@@ -41,7 +54,7 @@ export class Activities {
   private readonly executions = new Map<string, Map<string, number>>()
   private readonly queues = new Map<string, Map<string, Queue>>()
   private readonly running = new Map<number, ActivityRow>()
-  private readonly turns = new Map<string, number>()
+  private readonly starts = new Map<string, Array<Start>>()
 
   get size(): number {
     return this.rows.size
@@ -102,8 +115,7 @@ export class Activities {
   /** What was held because of its execution is ready. */
   resumeOf(executionId: string): void {
     for (const row of this.of(executionId)) {
-      if (row.owner === null && row.claim === heldClaim)
-        this.change(row, { readyAt: typeof row.askedAt === "number" ? row.askedAt : row.readyAt, claim: null })
+      if (row.owner === null && row.claim === heldClaim) this.change(row, { readyAt: askedOf(row), claim: null })
     }
   }
 
@@ -146,18 +158,27 @@ export class Activities {
     return Iterable.size(Iterable.filter(this.owned(), (row) => row.name === name && row.limitKey === key))
   }
 
-  /** When all that has begun under a key would have been spread evenly. */
-  freeAt(name: string, key: string): number {
-    return this.turns.get(JSON.stringify([name, key])) ?? Number.NEGATIVE_INFINITY
+  /** What has begun under a key after a time, the oldest first. */
+  startsOf(name: string, key: string, since: number): ReadonlyArray<Start> {
+    return (this.starts.get(JSON.stringify([name, key])) ?? []).filter(({ at }) => at > since)
   }
 
-  takeTurn(name: string, key: string, now: number, interval: number): void {
-    this.turns.set(JSON.stringify([name, key]), Math.max(this.freeAt(name, key), now) + interval)
+  /** One has begun under a key, which counts for a window. No start comes before another, whatever the clocks say. */
+  start(name: string, key: string, now: number, window: number): void {
+    const id = JSON.stringify([name, key])
+    const starts = this.starts.get(id) ?? []
+    const at = Math.max(now, starts.at(-1)?.at ?? now)
+    this.starts.set(id, starts)
+    starts.push({ at, until: at + window })
   }
 
-  /** Forgets rates of which all turns are unused. */
-  forgetTurns(now: number): void {
-    for (const [key, freeAt] of this.turns) if (freeAt <= now) this.turns.delete(key)
+  /** Forgets starts that do not count any more. */
+  forgetStarts(now: number): void {
+    for (const [id, starts] of this.starts) {
+      const left = starts.filter(({ until }) => until > now)
+      if (left.length === 0) this.starts.delete(id)
+      else if (left.length < starts.length) this.starts.set(id, left)
+    }
   }
 
   private index(seq: number): void {
@@ -190,7 +211,7 @@ const claimOne = (
   row: ActivityRow
 ): void => {
   activities.change(row, { owner, claim })
-  if (limits?.rate !== undefined) activities.takeTurn(name, row.limitKey, now, limits.rate.interval)
+  if (limits?.rate !== undefined) activities.start(name, row.limitKey, now, limits.rate.window)
 }
 
 /** Takes those that are ready under each key, as many as its limits allow, in the turn of the keys. */
@@ -202,7 +223,6 @@ const claimInTurn = (
   const { activities } = tables
   const { limit, name, now } = claim
   const { after, concurrency, rate } = limits
-  const burst = rate?.burst ?? 0
   const keys = activities.keys(name)
   const behind = after === "" ? 0 : keys.filter((key) => compareUtf8(key, after) <= 0).length
   let left = limit
@@ -211,9 +231,9 @@ const claimInTurn = (
   for (const key of [...keys.slice(behind), ...keys.slice(0, behind)]) {
     for (const row of activities.ready(name, [key], now, left)) {
       if (activities.runningOf(name, key) >= concurrency) break
-      const freeAt = activities.freeAt(name, key)
-      if (rate !== undefined && freeAt > now + burst) {
-        nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, freeAt - burst)
+      const starts = rate === undefined ? [] : activities.startsOf(name, key, rate.since)
+      if (rate !== undefined && starts.length >= rate.limit) {
+        nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, (starts[0]?.at ?? now) + rate.window)
         break
       }
       claimOne(tables, claim, row)
@@ -221,7 +241,7 @@ const claimInTurn = (
       left--
     }
   }
-  activities.forgetTurns(now)
+  activities.forgetStarts(now)
   return { nextAt, last }
 }
 
@@ -243,7 +263,11 @@ const ofRun = ({ activities }: Tables, { claim, seq }: ActivityRun): ActivityRow
   return row?.claim === claim ? row : undefined
 }
 
-const end = (tables: Tables, { claim, seq }: Parameters<Encoded["endActivity"]>[0], event: string): boolean => {
+const end = (
+  tables: Tables,
+  { claim, seq }: Parameters<EncodedActivities["endActivity"]>[0],
+  event: string
+): boolean => {
   const row = claim === undefined ? tables.activities.get(seq) : ofRun(tables, { claim, seq })
   if (row === undefined || statusOf(tables.executions.get(row.executionId)) === "FAILED") return false
   tables.activities.remove(seq)
@@ -259,6 +283,18 @@ const change = (tables: Tables, run: ActivityRun, parts: Partial<ActivityRow>): 
   return row !== undefined
 }
 
+/** Gives one back for a while, or as long as its execution is halted: where that went on since, there is nothing to wait for any more. */
+const release = (tables: Tables, run: ActivityRun, readyAt: number, whileHalted: boolean): boolean => {
+  const row = ofRun(tables, run)
+  if (row === undefined) return false
+  const status = statusOf(tables.executions.get(row.executionId))
+  const waits = !whileHalted || status === "SUSPENDED" || status === "FAILED"
+  return change(tables, run, waits ? { readyAt, claim: heldClaim } : { readyAt: askedOf(row) })
+}
+
+/** A row's time as it was asked for, where another program left one that is a time. */
+const askedOf = ({ askedAt, readyAt }: ActivityRow): number => (typeof askedAt === "number" ? askedAt : readyAt)
+
 const releaseWhere = ({ activities }: Tables, isFree: (owner: string) => boolean): number => {
   const rows = Array.from(activities.owned()).filter(({ owner }) => owner !== null && isFree(owner))
   for (const row of rows) activities.change(row, free)
@@ -266,12 +302,7 @@ const releaseWhere = ({ activities }: Tables, isFree: (owner: string) => boolean
 }
 
 /** What reads activities. */
-const makeReads = ({
-  activities
-}: Tables): Pick<
-  Encoded,
-  "listActivities" | "activitiesOf" | "findActivity" | "waitingActivities" | "ownedActivities"
-> => ({
+const makeReads = ({ activities }: Tables): EncodedActivityReads => ({
   listActivities: (after, limit) => Effect.sync(() => Array.from(Iterable.take(activities.after(after), limit))),
 
   activitiesOf: (executionId, after = "", limit) =>
@@ -299,19 +330,7 @@ const makeReads = ({
 })
 
 /** Activities: what waits, who runs it, and how it ends. */
-export const make = (
-  tables: Tables
-): ReturnType<typeof makeReads> &
-  Pick<
-    Encoded,
-    | "claimActivities"
-    | "endActivity"
-    | "failActivity"
-    | "releaseActivity"
-    | "dropActivity"
-    | "releaseActivities"
-    | "releaseOrphans"
-  > => ({
+export const make = (tables: Tables): EncodedActivities => ({
   ...makeReads(tables),
 
   claimActivities: (claim) => Effect.sync(() => claimActivities(tables, claim)),
@@ -321,7 +340,7 @@ export const make = (
   failActivity: (run, { attempts, error, readyAt }) =>
     Effect.sync(() => change(tables, run, { attempts, error, readyAt })),
 
-  releaseActivity: (run, readyAt) => Effect.sync(() => change(tables, run, { readyAt, claim: heldClaim })),
+  releaseActivity: (run, readyAt, whileHalted) => Effect.sync(() => release(tables, run, readyAt, whileHalted)),
 
   dropActivity: (run) =>
     Effect.sync(() => {

@@ -99,12 +99,12 @@ export const columns: { readonly [table in StoredTable]: Table } = {
       claim: "text?"
     }
   },
-  holdfast_activity_limits: {
-    key: ["name", "key"],
-    columns: { name: "text", key: "text", free_at: "real" }
-  },
   holdfast_attributes: {
     key: ["execution_id", "name"],
     columns: { execution_id: "text", name: "text", value: "text" }
+  },
+  holdfast_activity_starts: {
+    key: ["name", "key", "started_at", "n"],
+    columns: { name: "text", key: "text", started_at: "real", n: "integer", until: "real" }
   }
 }

@@ -27,7 +27,7 @@ export const indexes = (p: string): ReadonlyArray<string> => {
     index("activities_queued", "holdfast_activities (name, limit_key, ready_at, seq) WHERE owner IS NULL"),
     index("activities_owned", "holdfast_activities (owner) WHERE owner IS NOT NULL"),
     index("activities_running", "holdfast_activities (name, limit_key) WHERE owner IS NOT NULL"),
-    index("activity_limits_free", "holdfast_activity_limits (free_at)"),
-    index("attributes_value", "holdfast_attributes (name, value, execution_id)")
+    index("attributes_value", "holdfast_attributes (name, value, execution_id)"),
+    index("activity_starts_until", "holdfast_activity_starts (until)")
   ]
 }

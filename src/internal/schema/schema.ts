@@ -13,12 +13,40 @@ export const schemaVersion = 5
 
 const decode = decoder(Schema.Struct({ prefix }), refused("open", "SqlDriver"))
 
+/** What has a name of its own among the parts of the schema. */
+const nameOf = (sql: string): string | undefined => /^CREATE (?:TABLE|INDEX|TRIGGER) IF NOT EXISTS (\w+)/.exec(sql)?.[1]
+
+/** The names of all tables, indexes and triggers. */
+export const names = (p: string): ReadonlyArray<string> => ddl(p).flatMap((sql) => nameOf(sql) ?? [])
+
+/**
+ * {@link ddl} for a database of this version that lacks some of it. Where the listing, or a trigger that keeps it, was not there, it is brought
+ * up to date: its own triggers tell of it as they would have then.
+ */
+export const repair = (p: string, missing: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const listing = `${p}holdfast_listing`
+  const kept = [listing, ...["insert", "update", "delete"].map((change) => `${listing}_${change}`)]
+  if (!missing.some((name) => kept.includes(name))) return ddl(p)
+  const stale = [
+    lines`
+      DELETE FROM ${listing}
+      WHERE id NOT IN (SELECT id FROM ${p}executions)`,
+    // The listing is filled where there is no version yet.
+    lines`
+      DELETE FROM ${p}holdfast_meta
+      WHERE key = 'schema_version'`
+  ]
+  return [...tables(p), ...triggers(p), ...stale, ...ddl(p)]
+}
+
 /**
  * harel's six tables, its newer `definitions`, and what is ours: secondary indexes, companion tables and the triggers that keep them. Each
  * statement does nothing where its part is there.
  */
 export const ddl = (p: string): ReadonlyArray<string> => [
   ...tables(p),
+  // Version 4 kept rates so. What began before does not count any more.
+  `DROP TABLE IF EXISTS ${p}holdfast_activity_limits`,
   ...indexes(p),
   ...triggers(p),
   fillListing(p),

@@ -157,7 +157,7 @@ const attributes = (p: string): ReadonlyArray<string> => [
 
 /**
  * Activities that steps have asked for: one of a key for each execution. What has an `owner` runs there, and `claim` tells this run from
- * others. `free_at` of a limit is when all that has begun under its key would have been spread evenly.
+ * others. A start is when an activity with a rate began, the last ones of each key, numbered.
  */
 const activities = (p: string): ReadonlyArray<string> => [
   lines`
@@ -179,11 +179,13 @@ const activities = (p: string): ReadonlyArray<string> => [
       UNIQUE (execution_id, key)
     )`,
   lines`
-    CREATE TABLE IF NOT EXISTS ${p}holdfast_activity_limits (
+    CREATE TABLE IF NOT EXISTS ${p}holdfast_activity_starts (
       name TEXT NOT NULL,
       key TEXT NOT NULL,
-      free_at REAL NOT NULL,
-      PRIMARY KEY (name, key)
+      started_at REAL NOT NULL,
+      n INTEGER NOT NULL,
+      until REAL NOT NULL,
+      PRIMARY KEY (name, key, started_at, n)
     ) WITHOUT ROWID`
 ]
 

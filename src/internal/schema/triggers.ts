@@ -63,14 +63,19 @@ const listing = (p: string): ReadonlyArray<string> => {
 export const fillListing = (p: string): string => {
   const { definitionId, parentId, root, status } = listed("e")
   return lines`
-    INSERT OR REPLACE INTO ${p}holdfast_listing (id, definition_id, status, parent_id, root)
+    INSERT INTO ${p}holdfast_listing (id, definition_id, status, parent_id, root)
     SELECT e.id,
       ${definitionId},
       ${status},
       ${parentId},
       ${root}
     FROM ${p}executions AS e
-    WHERE NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = 'schema_version')`
+    WHERE NOT EXISTS (SELECT 1 FROM ${p}holdfast_meta WHERE key = 'schema_version')
+    ON CONFLICT (id) DO UPDATE
+    SET definition_id = excluded.definition_id,
+      status = excluded.status,
+      parent_id = excluded.parent_id,
+      root = excluded.root`
 }
 
 /** What is known of a row goes with it, whoever removes it. Each time a timer is armed is a new one. */

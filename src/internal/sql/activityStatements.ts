@@ -118,9 +118,32 @@ const makeReadSql = (p: string) => ({
 })
 
 /**
- * Those that are ready under each key, a few keys at once, with how many of it run and when its rate is free. Keys are sought one behind the
+ * The starts of a key are numbered in the order of their times: how many count is the difference of two numbers. `where` says of which name
+ * and key.
+ */
+const lastStart = (p: string, where: string): string => lines`
+  SELECT s.n
+  FROM ${p}holdfast_activity_starts AS s
+  WHERE ${where}
+  ORDER BY s.started_at DESC, s.n DESC
+  LIMIT 1`
+
+/** The number, or the time, of the first start after a time. */
+const firstStart = (p: string, column: "n" | "started_at", where: string): string => lines`
+  SELECT s.${column}
+  FROM ${p}holdfast_activity_starts AS s
+  WHERE ${where} AND s.started_at > ?
+  ORDER BY s.started_at, s.n
+  LIMIT 1`
+
+/**
+ * Those that are ready under each key, a few keys at once, with how many of it run, the numbers of its last start and of its first one that
+ * counts, and the time of that. Keys are sought one behind the
  * other: of one that is held back, however many there are of it, no more are read than may run.
  */
+const ofKey = "s.name = ? AND s.key = keys.key"
+const ofThis = "s.name = ? AND s.key = ?"
+
 const candidates = (p: string, begins: ">" | ">="): string => lines`
   WITH RECURSIVE keys (key) AS (
     SELECT (
@@ -150,7 +173,9 @@ const candidates = (p: string, begins: ">" | ">="): string => lines`
       FROM ${p}holdfast_activities AS r
       WHERE r.name = ? AND r.limit_key = keys.key AND r.owner IS NOT NULL
     ),
-    (SELECT l.free_at FROM ${p}holdfast_activity_limits AS l WHERE l.name = ? AND l.key = keys.key)
+    (${lastStart(p, ofKey)}),
+    (${firstStart(p, "n", ofKey)}),
+    (${firstStart(p, "started_at", ofKey)})
   FROM keys
   LEFT JOIN ${p}holdfast_activities AS a
     ON a.seq IN (
@@ -194,30 +219,30 @@ const makeClaimSql = (p: string) => {
           FROM ${p}holdfast_activities AS r
           WHERE r.name = ? AND r.limit_key = ? AND r.owner IS NOT NULL
         )
-        AND NOT EXISTS (
-          SELECT 1
-          FROM ${p}holdfast_activity_limits AS l
-          WHERE l.name = ? AND l.key = ? AND l.free_at > ?
-        )
+        AND ? > COALESCE((${lastStart(p, ofThis)}) - (${firstStart(p, "n", ofThis)}) + 1, 0)
         AND ${isMember}
         AND ${notAppliedYet(p)}`,
 
-    /** Takes a turn of a rate, where the statement before took an activity. */
-    takeTurn: lines`
-      INSERT INTO ${p}holdfast_activity_limits (name, key, free_at)
-      SELECT ?, ?, ?
-      WHERE changes() = 1
-      ON CONFLICT (name, key) DO UPDATE
-      SET free_at = MAX(${p}holdfast_activity_limits.free_at, ?) + ?`,
+    /** Writes down a start, where the statement before took an activity. No start comes before another, whatever the clocks say. */
+    start: lines`
+      INSERT INTO ${p}holdfast_activity_starts (name, key, started_at, n, until)
+      SELECT name, key, started_at, n, started_at + ?
+      FROM (
+        SELECT ? AS name,
+          ? AS key,
+          MAX(?, COALESCE((SELECT MAX(s.started_at) FROM ${p}holdfast_activity_starts AS s WHERE ${ofThis}), ?)) AS started_at,
+          COALESCE((${lastStart(p, ofThis)}), 0) + 1 AS n
+      )
+      WHERE changes() = 1`,
 
-    /** Forgets rates of which all turns are unused. */
-    forgetTurns: lines`
-      DELETE FROM ${p}holdfast_activity_limits
-      WHERE (name, key) IN (
-        SELECT name, key
-        FROM ${p}holdfast_activity_limits
-        WHERE free_at <= ?
-        ORDER BY free_at
+    /** Forgets starts that do not count any more. */
+    forgetStarts: lines`
+      DELETE FROM ${p}holdfast_activity_starts
+      WHERE (name, key, started_at, n) IN (
+        SELECT name, key, started_at, n
+        FROM ${p}holdfast_activity_starts
+        WHERE until <= ?
+        ORDER BY until
         LIMIT ?
       )
         AND ${notAppliedYet(p)}`,
@@ -243,6 +268,12 @@ const makeEndSql = (p: string) => {
         WHERE l.id = ${p}holdfast_activities.execution_id AND l.status = 'FAILED'
       )
       AND ${notAppliedYet(p)}`
+  const isHalted = lines`
+    EXISTS (
+      SELECT 1
+      FROM ${p}holdfast_listing AS l
+      WHERE l.id = ${p}holdfast_activities.execution_id AND l.status IN ('SUSPENDED', 'FAILED')
+    )`
   const end = (claim: string) => ({
     emit: lines`
       INSERT INTO ${p}outbox (seq, target_id, event)
@@ -267,6 +298,15 @@ const makeEndSql = (p: string) => {
     release: lines`
       UPDATE ${p}holdfast_activities
       SET owner = NULL, claim = '${heldClaim}', ready_at = ?
+      WHERE seq = ? AND claim = ?
+        AND ${notAppliedYet(p)}`,
+
+    /** The same as long as its execution is halted. Where that went on since it was claimed, there is nothing to wait for any more. */
+    releaseHalted: lines`
+      UPDATE ${p}holdfast_activities
+      SET owner = NULL,
+        claim = CASE WHEN ${isHalted} THEN '${heldClaim}' END,
+        ready_at = CASE WHEN ${isHalted} THEN ? ELSE asked_at END
       WHERE seq = ? AND claim = ?
         AND ${notAppliedYet(p)}`,
 

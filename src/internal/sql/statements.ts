@@ -47,6 +47,15 @@ export const makeSql = (p: string) => ({
     SELECT value
     FROM ${p}holdfast_meta
     WHERE key = 'schema_version'`,
+  /** The version of the schema, and which of these names none of its tables, indexes and triggers has. */
+  schema: lines`
+    SELECT 'version', value
+    FROM ${p}holdfast_meta
+    WHERE key = 'schema_version'
+    UNION ALL
+    SELECT 'missing', value
+    FROM json_each(?)
+    WHERE lower(value) NOT IN (SELECT lower(name) FROM sqlite_master)`,
   once: makeOnceSql(p),
   commit: makeCommitSql(p),
   executions: makeExecutionSql(p),

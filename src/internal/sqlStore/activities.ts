@@ -1,7 +1,14 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
-import type { ActivityRun, Encoded, EncodedActivity, EncodedClaim, EncodedClaimed } from "../../EncodedStore.js"
+import type {
+  ActivityRun,
+  EncodedActivities,
+  EncodedActivity,
+  EncodedActivityReads,
+  EncodedClaim,
+  EncodedClaimed
+} from "../../EncodedStore.js"
 import type { Param, Statement } from "../../SqlDriver.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
@@ -50,10 +57,11 @@ interface Limited extends EncodedClaim {
   readonly limits: Limits
 }
 
-/** How many of a key run, and when its rate is free, with those that were found. */
+/** How many of a key run and how many count for its rate, with those that were found, and when the first of these began. */
 interface OfKey {
   running: number
-  freeAt: number
+  starts: number
+  readonly first: number
 }
 
 /** What a look for activities found that may be taken, with their keys, and when others may be that their rate holds back. */
@@ -66,21 +74,24 @@ interface Look {
 /** How many keys are looked at at once. */
 const keysAtOnce = 1000
 
-const consider = (look: Look, { limits, now }: Limited, [limitKey, seq, , running, freeAt]: Row): void => {
+const consider = (look: Look, { limits, now }: Limited, row: Row): void => {
+  const [limitKey, seq, , running, last, first, firstAt] = row
   // A key of which none is ready.
   if (typeof seq !== "number") return
   const key = String(limitKey)
-  const fresh = { running: Number(running), freeAt: typeof freeAt === "number" ? freeAt : Number.NEGATIVE_INFINITY }
-  const ofKey = look.ofKeys.get(key) ?? fresh
+  const ofKey = look.ofKeys.get(key) ?? {
+    running: Number(running),
+    starts: typeof first === "number" ? Number(last) - first + 1 : 0,
+    first: typeof firstAt === "number" ? firstAt : now
+  }
   const { concurrency, rate } = limits
   if (ofKey.running >= concurrency) return
-  if (rate !== undefined && ofKey.freeAt > now + rate.burst) {
-    const held = ofKey.freeAt - rate.burst
-    look.nextAt = Math.min(look.nextAt ?? held, held)
+  if (rate !== undefined && ofKey.starts >= rate.limit) {
+    const freeAt = ofKey.first + rate.window
+    look.nextAt = Math.min(look.nextAt ?? freeAt, freeAt)
     return
   }
-  const freeAfter = rate === undefined ? ofKey.freeAt : Math.max(ofKey.freeAt, now) + rate.interval
-  look.ofKeys.set(key, { running: ofKey.running + 1, freeAt: freeAfter })
+  look.ofKeys.set(key, { ...ofKey, running: ofKey.running + 1, starts: ofKey.starts + 1 })
   look.found.push({ key, seq })
 }
 
@@ -104,11 +115,12 @@ const lookFrom = (
   Effect.gen(function* () {
     const { limit, limits, name, now } = claim
     const { candidates, firstCandidates } = database.sql.activities
-    const each = Math.min(limit, limits.concurrency)
+    const each = Math.min(limit, limits.concurrency, (limits.rate?.limit ?? limit) + 1)
+    const since = limits.rate?.since ?? now
     let after = from
     for (;;) {
       const sql = after === "" ? firstCandidates : candidates
-      const params = [name, after, name, keysAtOnce, name, name, name, now, each]
+      const params = [name, after, name, keysAtOnce, name, name, name, since, name, since, name, now, each]
       const rows = yield* pages.rows(database, { operation: "claimActivities" }, sql, ...params)
       for (const row of rows.toSorted(inTurn)) {
         if (look.found.length >= limit) return
@@ -138,21 +150,21 @@ const takeFound = (database: Database, claim: Limited, found: Look["found"]) => 
   const { concurrency, rate } = limits
   const take = (key: string) =>
     found.flatMap((one): ReadonlyArray<Statement> => {
-      const until = now + (rate?.burst ?? 0)
       const ofKey: ReadonlyArray<Param> = [name, one.key]
-      const params = [owner, claim.claim, one.seq, now, concurrency, ...ofKey, ...ofKey, until, owner, key]
+      const most = rate?.limit ?? Number.MAX_SAFE_INTEGER
+      const starts = [most, ...ofKey, ...ofKey, rate?.since ?? now]
+      const params = [owner, claim.claim, one.seq, now, concurrency, ...ofKey, ...starts, owner, key]
       const taken = { sql: sql.claimOne, params }
       if (rate === undefined) return [taken]
-      const turn = [...ofKey, now + rate.interval, now, rate.interval]
-      return [taken, { sql: sql.takeTurn, params: turn }]
+      return [taken, { sql: sql.start, params: [rate.window, ...ofKey, now, ...ofKey, now, ...ofKey] }]
     })
   return idempotentWrite.run(database, { operation: "claimActivities" }, (key) => ({
     before: take(key),
-    main: { sql: sql.forgetTurns, params: [now, forgottenAtOnce, key] }
+    main: { sql: sql.forgetStarts, params: [now, forgottenAtOnce, key] }
   }))
 }
 
-const forgottenAtOnce = 100
+const forgottenAtOnce = 200
 
 const takeReady = (database: Database, { claim, limit, name, now, owner }: EncodedClaim) =>
   idempotentWrite.run(database, { operation: "claimActivities" }, (key) => ({
@@ -186,7 +198,7 @@ const claimActivities = (database: Database, claim: EncodedClaim): Effect.Effect
 
 const end = (
   database: Database,
-  { claim, seq }: Parameters<Encoded["endActivity"]>[0],
+  { claim, seq }: Parameters<EncodedActivities["endActivity"]>[0],
   event: string
 ): Effect.Effect<boolean, Failure> => {
   const sql = claim === undefined ? database.sql.activities.endAny : database.sql.activities.end
@@ -213,9 +225,7 @@ const ofRun = (
   )
 
 /** What reads activities. */
-const makeReads = (
-  database: Database
-): Pick<Encoded, "listActivities" | "activitiesOf" | "findActivity" | "waitingActivities" | "ownedActivities"> => {
+const makeReads = (database: Database): EncodedActivityReads => {
   const sql = database.sql.activities
   return {
     listActivities: (after, limit) =>
@@ -238,19 +248,7 @@ const makeReads = (
 }
 
 /** Activities: what waits, who runs it, and how it ends. */
-export const make = (
-  database: Database
-): ReturnType<typeof makeReads> &
-  Pick<
-    Encoded,
-    | "claimActivities"
-    | "endActivity"
-    | "failActivity"
-    | "releaseActivity"
-    | "dropActivity"
-    | "releaseActivities"
-    | "releaseOrphans"
-  > => {
+export const make = (database: Database): EncodedActivities => {
   const sql = database.sql.activities
   return {
     ...makeReads(database),
@@ -258,7 +256,8 @@ export const make = (
     endActivity: (run, event) => end(database, run, event),
     failActivity: (run, { attempts, error, readyAt }) =>
       ofRun(database, "failActivity", sql.fail, run, attempts, error, readyAt),
-    releaseActivity: (run, readyAt) => ofRun(database, "releaseActivity", sql.release, run, readyAt),
+    releaseActivity: (run, readyAt, whileHalted) =>
+      ofRun(database, "releaseActivity", whileHalted ? sql.releaseHalted : sql.release, run, readyAt),
     dropActivity: (run) => ofRun(database, "dropActivity", sql.drop, run),
     // These do the same when they are applied again: what comes late frees what is claimed anew, and that claim falls.
     releaseActivities: (owner) =>

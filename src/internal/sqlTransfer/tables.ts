@@ -15,7 +15,7 @@ const moved = {
   holdfast_timer_failures: columns.holdfast_timer_failures,
   holdfast_delayed: columns.holdfast_delayed,
   holdfast_activities: columns.holdfast_activities,
-  holdfast_activity_limits: columns.holdfast_activity_limits,
+  holdfast_activity_starts: columns.holdfast_activity_starts,
   spawns: columns.spawns,
   holdfast_spawn_failures: columns.holdfast_spawn_failures,
   outbox: columns.outbox,

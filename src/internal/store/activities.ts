@@ -35,17 +35,20 @@ const checkRun = (call: validate.Call, { claim, seq }: ActivityRun): Effect.Effe
 const aboveZero = (value: number): string | undefined =>
   Number.isFinite(value) && value > 0 ? undefined : `expected seconds above 0, found ${String(value)}`
 
-/** As a rate is kept: one takes `interval` seconds of it, and so many may come early that all of a window may begin at once. */
-const rateOf = ({ limit, window }: NonNullable<ActivityClaim["rate"]>) => {
-  const interval = window / limit
-  // A thousandth more: sums of times so far from the epoch are not exact.
-  return { interval, burst: window - interval * 0.999 }
-}
+/** Sums of times so far from the epoch are not exact, but by far exacter than this, in seconds. */
+const inexact = 1e-4
 
-const limitsOf = ({ after = "", concurrency, rate }: ActivityClaim): EncodedClaim["limits"] =>
+/** What began after `since` counts at a time, and does not count any more a `window` after it began. */
+const rateOf = ({ limit, window }: NonNullable<ActivityClaim["rate"]>, now: number) => ({
+  limit,
+  window: window + 2 * inexact,
+  since: now - window - inexact
+})
+
+const limitsOf = ({ after = "", concurrency, rate }: ActivityClaim, now: number): EncodedClaim["limits"] =>
   concurrency === undefined && rate === undefined
     ? undefined
-    : { concurrency: concurrency ?? Number.MAX_SAFE_INTEGER, rate: rate && rateOf(rate), after }
+    : { concurrency: concurrency ?? Number.MAX_SAFE_INTEGER, rate: rate && rateOf(rate, now), after }
 
 const checkClaim = (backend: Backend, call: validate.Call, query: ActivityClaim): Effect.Effect<void, StoreRejected> =>
   Effect.gen(function* () {
@@ -70,7 +73,7 @@ const claim =
       const { limit, name, owner } = query
       const token = yield* Ids.next
       const now = yield* seconds
-      const limits = limitsOf(query)
+      const limits = limitsOf(query, now)
       const found = yield* backend.encoded.claimActivities({ name, owner, limit, now, claim: token, limits })
       const page = rows.partition(found.rows, (row) =>
         decodeAs(
@@ -162,13 +165,13 @@ export const make = (backend: Backend): ExecutionStore["activities"] => {
         return failed
       }),
 
-    release: (run, time) =>
+    release: (run, time, { whileHalted = false } = {}) =>
       Effect.gen(function* () {
         const call = { operation: "releaseActivity" }
         yield* checkRun(call, run)
         const readyAt = Time.toSeconds(time)
         yield* validate.refuse(call, "readyAt", validate.finite(readyAt))
-        const released = yield* encoded.releaseActivity(run, readyAt)
+        const released = yield* encoded.releaseActivity(run, readyAt, whileHalted)
         if (released) changed(1)
         return released
       }),

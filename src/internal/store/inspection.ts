@@ -109,8 +109,8 @@ const checks: { readonly [table in StoredTable]: Check } = {
     },
     work: numberedWork("Activity")
   },
-  holdfast_activity_limits: { name: ["name", "key"] },
-  holdfast_attributes: { name: ["execution_id", "name"], demand: rows.attribute }
+  holdfast_attributes: { name: ["execution_id", "name"], demand: rows.attribute },
+  holdfast_activity_starts: { name: ["name", "key", "n"] }
 }
 
 const isTable = (name: string): name is StoredTable => Object.hasOwn(checks, name)

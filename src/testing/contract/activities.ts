@@ -191,6 +191,30 @@ const asking = ({ test }: Subject): void => {
       }
     }))
 
+  test("what is given back for its execution alone is ready at once where that has gone on since the claim", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      for (const status of ["SUSPENDED", "FAILED"] as const) {
+        yield* store.commit(order(status), { activities: some("k", "l") })
+        yield* store.commit({ ...(yield* loaded(status)), status })
+        const { entries } = yield* claim()
+        const [one, other] = entries
+        if (one === undefined || other === undefined) throw new Error("two were asked for")
+        const times = Effect.map(store.activities.of(status), (all) => all.map(({ readyAt }) => readyAt))
+        expect(yield* store.activities.release(one, 1e9, { whileHalted: true })).toBe(true)
+        expect(yield* times).toEqual([1e9, other.readyAt])
+        yield* store.save({ ...(yield* loaded(status)), status: "RUNNING" })
+        expect(yield* store.activities.release(other, 1e9, { whileHalted: true })).toBe(true)
+        expect(yield* times).toEqual([one.askedAt, other.askedAt])
+        const again = yield* claim()
+        expect(keysOf(again)).toEqual(["k", "l"])
+        // Where it is not for the execution, the time counts.
+        for (const run of again.entries) yield* store.activities.release(run, 1e9)
+        expect(yield* times).toEqual([1e9, 1e9])
+        expect(yield* store.activities.release(one, 5, { whileHalted: true })).toBe(false)
+      }
+    }))
+
   test("seqs are never used again, and pages reassemble them", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore
@@ -491,24 +515,82 @@ const limits = ({ test }: Subject): void => {
       expect(taken).toEqual(["a0", "b2", "c4", "a1", "b3", "c5"])
     }))
 
-  test("no more of a key begin in a time than may, and it is told when the next one may", () =>
+  test("no more of a key begin in any time of that length than may, and it is told when the next one may", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore
-      yield* store.commit(order("a"), { activities: limited("a", "a", "a", "a", "b") })
+      yield* store.commit(order("a"), { activities: limited("a", "a", "a", "a", "a", "b") })
       const what = { rate: { limit: 2, window: 10 } }
-      expect((yield* claimKeys("one", what)).toSorted()).toEqual(["a0", "a1", "b4"])
-      const held = yield* claim("two", what)
-      expect(keysOf(held)).toEqual([])
-      const nextAt = Option.getOrThrow(held.nextAt)
-      expect(nextAt).toBeGreaterThan(4.9)
-      expect(nextAt).toBeLessThanOrEqual(5)
-      yield* TestClock.setTime(4900)
-      expect(yield* claimKeys("two", what)).toEqual([])
-      yield* TestClock.setTime(5000)
-      expect(yield* claimKeys("two", what)).toEqual(["a2"])
-      expect(yield* claimKeys("two", what)).toEqual([])
-      yield* TestClock.setTime(10_000)
-      expect(yield* claimKeys("two", what)).toEqual(["a3"])
+      const claimedAt = (millis: number, owner = "two") =>
+        Effect.zipRight(TestClock.setTime(millis), claim(owner, { ...what, limit: 1 }))
+      const begins = (millis: number) => Effect.map(claimedAt(millis), keysOf)
+      const nextAt = (millis: number) => Effect.map(claimedAt(millis, "one"), ({ nextAt }) => Option.getOrThrow(nextAt))
+      yield* TestClock.setTime(1000)
+      expect(yield* begins(1000)).toEqual(["a0"])
+      expect(yield* begins(7000)).toEqual(["a1"])
+      // The other key is not held back.
+      expect(yield* begins(7000)).toEqual(["b5"])
+      expect(yield* begins(7000)).toEqual([])
+      const free = yield* nextAt(8000)
+      expect(free).toBeGreaterThanOrEqual(11)
+      expect(free).toBeLessThan(11.001)
+      expect(yield* begins(10_999)).toEqual([])
+      expect(yield* begins(11_001)).toEqual(["a2"])
+      expect(yield* begins(11_001)).toEqual([])
+      expect(yield* nextAt(16_000)).toBeLessThan(17.001)
+      expect(yield* begins(16_999)).toEqual([])
+      expect(yield* begins(17_001)).toEqual(["a3"])
+      expect(yield* begins(1_000_000)).toEqual(["a4"])
+    }))
+
+  test("where a rate holds back more than begin, it is told when the next one may", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      yield* store.commit(order("a"), { activities: limited("a", "a", "a") })
+      const first = yield* claim("one", { rate: { limit: 2, window: 10 } })
+      expect(keysOf(first)).toEqual(["a0", "a1"])
+      expect(Option.getOrThrow(first.nextAt)).toBeGreaterThanOrEqual(10)
+    }))
+
+  test("a rate counts starts, whatever became of them, and by the limit and window of who asks", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      yield* store.commit(order("a"), { activities: limited(...Array.from({ length: 8 }, () => "a")) })
+      yield* TestClock.setTime(1_790_000_000_003)
+      const taken = (limit: number, window: number) => claimKeys("one", { rate: { limit, window } })
+      const { entries } = yield* claim("one", { rate: { limit: 3, window: 60 } })
+      expect(entries).toHaveLength(3)
+      for (const run of entries) yield* complete(run)
+      expect(yield* taken(3, 60)).toEqual([])
+      expect(yield* taken(4, 60)).toHaveLength(1)
+      yield* TestClock.adjust("30001 millis")
+      expect(yield* taken(2, 60)).toEqual([])
+      expect(yield* taken(2, 30)).toHaveLength(2)
+      yield* TestClock.adjust("30 seconds")
+      expect(yield* taken(3, 60)).toHaveLength(1)
+      yield* TestClock.adjust("1 hour")
+      expect(yield* taken(5, 60)).toHaveLength(1)
+    }))
+
+  test("however activities come and processes ask, a rate is never exceeded", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      const starts: Array<number> = []
+      const [limit, window] = [5, 7]
+      const owners = ["one", "two", "three"]
+      yield* Effect.forEach(owners, join)
+      yield* store.commit(order("a"), { activities: limited(...Array.from({ length: 60 }, () => "a")) })
+      let at = 0
+      for (let i = 0; i < 60; i++) {
+        at += [1, 250, 999, 1700, 40][i % 5] ?? 0
+        yield* TestClock.setTime(at)
+        const what = { rate: { limit, window }, limit: 1 + (i % 4) }
+        const claims = yield* Effect.forEach(owners, (owner) => claimKeys(owner, what), { concurrency: "unbounded" })
+        for (const _ of claims.flat()) starts.push(at / 1000)
+      }
+      const most = Math.max(...starts.map((from) => starts.filter((at) => at >= from && at < from + window).length))
+      expect(most).toBe(limit)
+      // nor is it kept from what it may: each time that many in a window, until all have begun
+      expect(starts.length).toBeGreaterThanOrEqual(Math.floor((at / 1000 / window) * limit) - limit)
     }))
 
   test("of many who claim at the same time no more get any than may", () =>

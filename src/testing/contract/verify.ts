@@ -154,10 +154,10 @@ const anything: ReadonlyArray<readonly [table: Table, row: Row, key: string, pro
     "execution_id: there is no such execution"
   ],
   [
-    "holdfast_activity_limits",
-    { name: "n", key: "k", free_at: "soon" },
-    "n k",
-    "free_at: expected a finite number, found a text"
+    "holdfast_activity_starts",
+    { name: "n", key: "k", started_at: 1, n: 1, until: "soon" },
+    "n k 1",
+    "until: expected a finite number, found a text"
   ],
   [
     "holdfast_dead_letters",

@@ -32,6 +32,10 @@ export interface Cursor {
   hurry: boolean
   /** Whether rows found no place in memory. */
   crowded: boolean
+  /**
+   * Whether lanes take rows that were passed over. What comes behind these in the pass that runs must not overtake them, so it ends.
+   */
+  again: boolean
 }
 
 export interface Reader<A> {
@@ -64,7 +68,13 @@ interface Pass {
 const beginning = Number.NEGATIVE_INFINITY
 const never = Number.POSITIVE_INFINITY
 
-export const makeCursor = (): Cursor => ({ frontier: beginning, rewind: never, hurry: false, crowded: false })
+export const makeCursor = (): Cursor => ({
+  frontier: beginning,
+  rewind: never,
+  hurry: false,
+  crowded: false,
+  again: false
+})
 
 /**
  * Reads from the first row that a lane still wants, or from where it was, to the end; gives when there will be more. Where a page cannot be
@@ -105,6 +115,7 @@ const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: numbe
   cursor.rewind = never
   cursor.hurry = false
   cursor.crowded = false
+  cursor.again = false
   const catchUp = catchUp_.begin(table, now, concurrency)
   const start = Math.min(known, catchUp.first)
   return { now, rescans, known, catchUp, reached: start, jumped: start, refused: never }
@@ -113,7 +124,7 @@ const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: numbe
 const offerRows = <A>({ cursor, polling, runner, table }: Reader<A>, pass: Pass, page: Page<A>): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (const work of page.works) {
-      if (table.mode !== "open") return
+      if (table.mode !== "open" || cursor.again) return
       if (table.aside.has(work.lane)) continue
       if (work.position < pass.known && !catchUp_.wants(pass.catchUp, table, work.lane)) continue
       if (!table.lanes.has(work.lane) && (laneTable.isFull(table) || pass.refused < never)) {
@@ -139,6 +150,10 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
   if (table.mode !== "open") {
     abandon(reader, pass)
     return { _tag: "End", nextAt: never }
+  }
+  if (cursor.again) {
+    abandon(reader, pass)
+    return { _tag: "End", nextAt: pass.now }
   }
   const end = page.end ?? known
   pass.reached = end

@@ -307,17 +307,23 @@ const onLaneEnded = <A>({ cursor, table, wakeup }: Worker<A>, readableAt: number
   wakeup.ended()
 }
 
+/** Rows from this position on were passed over, and are taken now. */
+const takeAgain = (cursor: Cursor, position: number): void => {
+  cursor.rewind = Math.min(cursor.rewind, position)
+  cursor.again = true
+}
+
 /** All rows are read again where some are left to other processes. */
 const lookAgain = <A>({ cursor, table }: Worker<A>): boolean => {
   if (!laneTable.takeBack(table)) return false
-  cursor.rewind = beginning
+  takeAgain(cursor, beginning)
   return true
 }
 
 /** An execution was advanced, for which work may wait. */
 const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: string): void => {
   const position = laneTable.takeBackOne(table, executionId)
-  if (position !== undefined) cursor.rewind = Math.min(cursor.rewind, position)
+  if (position !== undefined) takeAgain(cursor, position)
   if (!laneTable.release(table, executionId) && position === undefined) return
   cursor.hurry = true
   wakeup.request(beginning)
@@ -343,7 +349,7 @@ const onShardsChanged = <A>({ cursor, table, wakeup }: Worker<A>, { gained }: Ch
   laneTable.disown(table)
   if (gained.length === 0) return
   // What others had not done yet was passed over.
-  cursor.rewind = beginning
+  takeAgain(cursor, beginning)
   wakeup.request(beginning)
 }
 

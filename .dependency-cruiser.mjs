@@ -106,7 +106,7 @@ export default {
     },
     {
       name: "testing",
-      comment: "The contract suite is for tests.",
+      comment: "The contract suite and the simulation are for tests.",
       severity: "error",
       from: { pathNot: "^(src/testing|test)/" },
       to: { path: "^src/testing/" }

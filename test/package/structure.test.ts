@@ -62,6 +62,7 @@ describe("the structure", () => {
       "harel",
       "models",
       "package",
+      "simulation",
       "support"
     ]
     expect(folders("test").filter((folder) => ![...rooms, ...others].includes(folder))).toEqual([])

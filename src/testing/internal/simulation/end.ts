@@ -1,0 +1,212 @@
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { DeadLetter } from "../../../DeadLetter.js"
+import type { Execution } from "../../../Execution.js"
+import * as ExecutionRuntime from "../../../ExecutionRuntime.js"
+import * as ExecutionStore from "../../../ExecutionStore.js"
+import type { StoreError } from "../../../StoreError.js"
+import type { Process } from "./processes.js"
+import type { Stage } from "./run.js"
+
+const second = 1_000_000
+
+/** The database without faults, as a store. */
+const truthOf = <R>({ backend }: Stage<R>): ExecutionStore.ExecutionStore => ExecutionStore.make(backend.truth)
+
+/** The dead letters but for events to executions that were never created: nobody waits for these. */
+const wanted = (store: ExecutionStore.ExecutionStore): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError> =>
+  Effect.gen(function* () {
+    const { entries } = yield* store.deadLetters.list({ limit: 1000 })
+    return yield* Effect.filter(entries, (dead) => {
+      if (dead._tag !== "Outbox" || Option.isNone(dead.row) || dead.row.value.targetId === null)
+        return Effect.succeed(true)
+      return Effect.map(store.load(dead.row.value.targetId), Option.isSome)
+    })
+  })
+
+/** What an operator does once everything works again: what was suspended, has failed or was given up goes on. */
+const mend = Effect.gen(function* () {
+  const { control, deadLetters } = yield* ExecutionRuntime.ExecutionRuntime
+  const store = yield* ExecutionStore.ExecutionStore
+  const stuck = yield* store.listExecutions({ status: ["SUSPENDED", "FAILED"], limit: 1000 })
+  for (const { id, status } of stuck.items) {
+    yield* Effect.ignore(status === "FAILED" ? control.redrive(id) : control.resume(id))
+  }
+  for (const { id } of yield* wanted(store)) yield* deadLetters.redrive(id)
+})
+
+interface Left {
+  readonly due: ReadonlyArray<string>
+  readonly later: number
+}
+
+const count = (what: string, n: number): ReadonlyArray<string> => (n === 0 ? [] : [`${n} ${what}`])
+
+/** What is still to be done. */
+const left = (store: ExecutionStore.ExecutionStore): Effect.Effect<Left, StoreError> =>
+  Effect.gen(function* () {
+    const { activities, delayed, outbox, spawns, timers } = yield* store.stats
+    const dead = yield* wanted(store)
+    const suspended = yield* store.listExecutions({ status: ["SUSPENDED"] })
+    return {
+      due: [
+        ...count("events", outbox.count),
+        ...count("children", spawns.count),
+        ...count("timers that are due", timers.due),
+        ...count("activities", activities.count),
+        ...count("dead letters", dead.length),
+        ...count("suspended executions", suspended.items.length)
+      ],
+      later: timers.count + delayed.count
+    }
+  })
+
+/** Ends all faults, and lets the processes work until nothing is left. */
+export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, StoreError> =>
+  Effect.gen(function* () {
+    const { journal, network, processes, world } = stage
+    world.note("the faults end")
+    network.calm()
+    const wrong = () => journal.problems.length > 0
+    const until = world.now + micros
+    let remains: Left = { due: [], later: 0 }
+    while (world.now < until && !wrong()) {
+      for (const process of processes) {
+        process.thaw()
+        process.start()
+      }
+      processes.find(({ running }) => running)?.run("mends", mend)
+      yield* world.run(wrong, 5 * second)
+      remains = yield* Effect.withClock(left(truthOf(stage)), world.clock)
+      if (remains.due.length + remains.later === 0 && processes.every(({ running }) => running)) return
+    }
+    for (const { name, running } of processes) if (!running && !wrong()) journal.problem(`${name} does not start`)
+    if (!wrong() && remains.due.length > 0) {
+      journal.problem(`${micros / second} s after the last fault this is left: ${remains.due.join(", ")}`)
+    }
+  })
+
+const atEnd = (execution: Option.Option<Execution>): boolean =>
+  Option.match(execution, {
+    onNone: () => true,
+    onSome: ({ status }) => status === "DONE" || status === "CANCELLED" || status === "CANCELLING"
+  })
+
+/** Whether an execution that was never cancelled has consumed what came behind an event. */
+const wasPassed = <R>({ journal }: Stage<R>, execution: Option.Option<Execution>, seq: number | undefined): boolean => {
+  if (seq === undefined || Option.isNone(execution) || execution.value.status !== "DONE") return false
+  const commits = Array.from(journal.commits.get(execution.value.id)?.values() ?? [])
+  return commits.some((commit) => commit.seq !== undefined && commit.seq > seq)
+}
+
+/** What was acknowledged and is not there. */
+const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
+  Effect.gen(function* () {
+    const { journal } = stage
+    for (const [id, commits] of journal.commits) {
+      const execution = yield* store.load(id)
+      const version = Option.match(execution, { onNone: () => 0, onSome: ({ version }) => version })
+      if (version < journal.version(id)) {
+        journal.problem(`${id} ends at version ${version}, but its version ${journal.version(id)} was acknowledged`)
+      }
+      for (const { processed, version } of commits.values()) {
+        if (processed !== undefined && !(yield* store.isProcessed(id, processed))) {
+          journal.problem(`${id} consumed ${processed} as its version ${version}, and its ledger does not have it`)
+        }
+      }
+    }
+    for (const { eventId, seq, targetId } of journal.sent) {
+      const execution = yield* store.load(targetId)
+      if ((atEnd(execution) && !wasPassed(stage, execution, seq)) || (yield* store.isProcessed(targetId, eventId)))
+        continue
+      journal.problem(`${eventId} was sent to ${targetId}, which never got it`)
+    }
+    for (const { childId, parentId } of journal.spawned) {
+      const parent = yield* store.load(parentId)
+      const child = yield* store.load(childId)
+      const goesOn = Option.exists(parent, ({ status }) => status === "DONE" || status === "RUNNING")
+      if (goesOn && Option.isNone(child)) journal.problem(`child ${childId} of ${parentId} was never created`)
+    }
+  })
+
+/** The events of a lane take effect in the order in which they were stored. */
+const order = <R>({ journal }: Stage<R>): void => {
+  for (const [id, commits] of journal.commits) {
+    let last = 0
+    for (const { processed, seq, version } of Array.from(commits.values()).sort((a, b) => a.version - b.version)) {
+      if (seq === undefined) continue
+      if (seq < last)
+        journal.problem(
+          `${id} consumed ${processed ?? ""} (event ${seq}) as its version ${version}, after event ${last}`
+        )
+      last = Math.max(last, seq)
+    }
+  }
+}
+
+const ask = <R, A, E>(
+  { world }: Stage<R>,
+  process: Process<R>,
+  what: string,
+  effect: Effect.Effect<A, E, ExecutionRuntime.ExecutionRuntime>
+): Effect.Effect<Exit.Exit<A, E> | undefined> =>
+  Effect.suspend(() => {
+    let exit: Exit.Exit<A, E> | undefined
+    process.run(what, effect, (ended) => {
+      exit = ended
+    })
+    return Effect.map(
+      world.run(() => exit !== undefined, 30 * second),
+      () => exit
+    )
+  })
+
+const health = <R>(stage: Stage<R>) =>
+  Effect.gen(function* () {
+    // After a failure a worker may wait before it tries again.
+    yield* stage.world.run(() => stage.journal.problems.length > 0, 65 * second)
+    for (const process of stage.processes) {
+      const asked = ask(
+        stage,
+        process,
+        "is asked for its health",
+        Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) => health)
+      )
+      const exit = yield* asked
+      if (exit === undefined || Exit.isFailure(exit)) stage.journal.problem(`${process.name} does not say how it is`)
+      else if (!exit.value.ready)
+        stage.journal.problem(`${process.name} is not ready: ${exit.value.problems.join("; ")}`)
+    }
+  })
+
+/** Looks at what has become of everything. */
+export const judge = <R>(stage: Stage<R>): Effect.Effect<void, StoreError> =>
+  Effect.gen(function* () {
+    const { journal, workload } = stage
+    const store = truthOf(stage)
+    yield* lost(stage, store)
+    order(stage)
+    const { corrupt } = yield* store.verify()
+    for (const { message } of corrupt) journal.problem(message)
+    if (workload.check !== undefined) {
+      const found = yield* workload.check.pipe(Effect.provideService(ExecutionStore.ExecutionStore, store), Effect.exit)
+      for (const problem of Exit.isSuccess(found) ? found.value : [`the check failed: ${String(found.cause)}`]) {
+        journal.problem(problem)
+      }
+    }
+    yield* health(stage)
+  })
+
+/** Stops all processes, which must leave nothing behind. */
+export const stop = <R>({ journal, processes, world }: Stage<R>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    let open = processes.length
+    for (const process of processes) {
+      process.stop((fibers) => {
+        open--
+        if (fibers > 0) journal.problem(`${process.name} has stopped, and ${fibers} of its fibers run`)
+      })
+    }
+    if (!(yield* world.run(() => open === 0, 120 * second))) journal.problem(`${open} processes do not stop`)
+  })

@@ -1,0 +1,248 @@
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
+import type { Commit, Committed } from "../../../Commit.js"
+import type { Encoded } from "../../../EncodedStore.js"
+import type { Execution } from "../../../Execution.js"
+import type { ExecutionStore } from "../../../ExecutionStore.js"
+import * as fences from "../../../internal/util/fence.js"
+import * as several from "../../../internal/util/several.js"
+import type { FencingToken, Pool } from "../../../Lease.js"
+import type { StoreConflict, StoreError } from "../../../StoreError.js"
+import type { Life } from "./life.js"
+import type { World } from "./world.js"
+
+/** An event whose sender was told that it is stored. */
+export interface Sent {
+  readonly targetId: string
+  readonly eventId: string
+  /** Its number in the outbox, where its target was there before it. */
+  readonly seq: number | undefined
+}
+
+interface Acknowledged {
+  readonly version: number
+  readonly by: string
+  readonly processed: string | undefined
+  readonly seq: number | undefined
+}
+
+/** What processes were told by the database, and what contradicts it. */
+export class Journal {
+  readonly problems: Array<string> = []
+  readonly sent: Array<Sent> = []
+  readonly spawned: Array<{ readonly parentId: string; readonly childId: string }> = []
+  /** The commits that were acknowledged, of each execution, by version. */
+  readonly commits = new Map<string, Map<number, Acknowledged>>()
+  private readonly asked = new Set<string>()
+  private readonly delayed = new Map<string, number>()
+  private readonly holders = new Map<string, { readonly holder: string; readonly fence: number }>()
+
+  constructor(
+    readonly world: World,
+    private readonly truth: Encoded
+  ) {}
+
+  problem(text: string): void {
+    this.problems.push(text)
+    this.world.note(`PROBLEM: ${text}`)
+  }
+
+  /** The ids of the executions that are known of, in the order in which they were. */
+  get executions(): ReadonlyArray<string> {
+    return Array.from(this.commits.keys())
+  }
+
+  /** The highest version of an execution that anybody was told of. */
+  version(id: string): number {
+    let highest = 0
+    for (const version of this.commits.get(id)?.keys() ?? []) highest = Math.max(highest, version)
+    return highest
+  }
+
+  committed(life: Life, commit: Commit, { execution: { id, status, version } }: Committed): void {
+    const ofExecution = this.commits.get(id) ?? new Map<number, Acknowledged>()
+    this.commits.set(id, ofExecution)
+    const before = ofExecution.get(version)
+    const by = life.name
+    if (before !== undefined) {
+      this.problem(`two commits of ${id} were acknowledged as its version ${version}: to ${before.by} and to ${by}`)
+    }
+    const { processed } = commit
+    for (const other of ofExecution.values()) {
+      if (processed !== undefined && other.processed === processed) {
+        this.problem(`${id} consumed ${processed} twice: as its version ${other.version} and as its version ${version}`)
+      }
+    }
+    const seq = commit.ack?._tag === "Outbox" ? commit.ack.seq : undefined
+    ofExecution.set(version, { version, by, processed, seq })
+    this.world.note(
+      `${by} has committed ${id} v${version} ${status}${processed === undefined ? "" : ` at ${processed}`}`
+    )
+    if (processed !== undefined) this.due(id, processed)
+    for (const { dueAt, event, targetId } of commit.emits ?? []) {
+      if (targetId === null) continue
+      this.sent.push({ targetId, eventId: event.id, seq: undefined })
+      if (typeof dueAt === "number") this.delayed.set(`${targetId} ${event.id}`, dueAt)
+    }
+    for (const { childId } of commit.spawns ?? []) this.spawned.push({ parentId: id, childId })
+  }
+
+  /** A delayed event must not take effect before any clock has shown its time. */
+  private due(id: string, eventId: string): void {
+    const dueAt = this.delayed.get(`${id} ${eventId}`)
+    const early = dueAt === undefined ? 0 : dueAt - this.world.latest / 1_000
+    if (early > 0) this.problem(`${eventId} took effect in ${id} ${early.toFixed(3)} s before it was due`)
+  }
+
+  /** Takes note of the times that timers are asked for. */
+  asks(id: string, commit: Commit): void {
+    for (const op of commit.timers ?? []) if (op._tag === "Schedule") this.asked.add(`${id} ${op.path} ${op.fireAt}`)
+  }
+
+  /** A timer must not take effect before its time by the clock of the process that it fires in. */
+  fires(life: Life, commit: Commit): void {
+    const { ack } = commit
+    if (ack?._tag !== "Timer") return
+    const { executionId, fireAt, path } = ack
+    if (!this.asked.has(`${executionId} ${path} ${fireAt}`)) {
+      this.problem(`timer ${path} of ${executionId} fired for ${fireAt}, a time that nobody has asked for`)
+    }
+    const early = fireAt - life.latest / 1_000
+    if (early > 0) this.problem(`timer ${path} of ${executionId} fired ${early.toFixed(3)} s early in ${life.name}`)
+  }
+
+  /** What was read must be what was acknowledged before the reading began, or later. */
+  read(id: string, least: number, execution: Option.Option<Execution>): void {
+    const version = Option.match(execution, { onNone: () => 0, onSome: ({ version }) => version })
+    if (version < least)
+      this.problem(`${id} was read at version ${version} after its version ${least} was acknowledged`)
+  }
+
+  /** Whether a lease is held by another by now. */
+  isLost(token: FencingToken | undefined): boolean {
+    if (token === undefined) return false
+    const pool = Effect.runSyncExit(this.truth.leases(token.pool))
+    if (Exit.isFailure(pool)) return false
+    const lease = pool.value.leases.find(({ name }) => name === token.name)
+    return lease === undefined || lease.holder !== token.holder || lease.fence !== token.fence
+  }
+
+  /** A lease that changes hands must get a greater number. */
+  leases(pool: string, { leases }: Pool): void {
+    for (const { fence, holder, name } of leases) {
+      if (holder === null) continue
+      const key = `${pool} ${name}`
+      const before = this.holders.get(key)
+      if (before !== undefined && before.holder !== holder && before.fence === fence) {
+        this.problem(`lease ${name} of ${pool} went from ${before.holder} to ${holder} with the same fence ${fence}`)
+      }
+      if (before === undefined || fence >= before.fence) this.holders.set(key, { holder, fence })
+    }
+  }
+}
+
+const tokenNow: Effect.Effect<FencingToken | undefined> = Effect.map(FiberRef.get(fences.current), (fence) =>
+  fence?._tag === "Lease" ? fence.token : undefined
+)
+
+interface Writing {
+  readonly journal: Journal
+  readonly life: Life
+}
+
+/** Watches one commit: what it is asked for, and what it is told. */
+const watch = ({ journal, life }: Writing, id: string, commit: Commit, token: FencingToken | undefined) => {
+  journal.asks(id, commit)
+  const lost = commit.ack !== undefined && journal.isLost(token)
+  return (exit: Exit.Exit<Committed, StoreConflict | StoreError>): void => {
+    if (Exit.isFailure(exit)) return
+    journal.fires(life, commit)
+    if (lost)
+      journal.problem(`${exit.value.execution.id} was written by ${life.name} after it had lost ${token?.name ?? ""}`)
+    journal.committed(life, commit, exit.value)
+  }
+}
+
+const commits = (writing: Writing, store: ExecutionStore): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
+  const commit: ExecutionStore["commit"] = (execution, asked = {}) =>
+    Effect.flatMap(tokenNow, (token) => {
+      const told = watch(writing, execution.id, asked, token)
+      return Effect.onExit(store.commit(execution, asked), (exit) => Effect.sync(() => told(exit)))
+    })
+  const commitEach: ExecutionStore["commitEach"] = (asked) =>
+    Effect.flatMap(tokenNow, (token) => {
+      const told = asked.map(({ commit = {}, execution, fence }) =>
+        watch(writing, execution.id, commit, fence ?? token)
+      )
+      return Effect.tap(store.commitEach(asked), (exits) =>
+        Effect.sync(() => {
+          for (const [place, exit] of exits.entries()) told[place]?.(exit)
+        })
+      )
+    })
+  return {
+    commit,
+    commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : commitEach,
+    save: (execution) => Effect.map(commit(execution), (committed) => committed.execution)
+  }
+}
+
+const reads = (
+  journal: Journal,
+  store: ExecutionStore
+): Pick<ExecutionStore, "load" | "loadForEvent" | "loadForEvents"> => {
+  const loadForEvent: ExecutionStore["loadForEvent"] = (id, eventId) =>
+    Effect.suspend(() => {
+      const least = journal.version(id)
+      return Effect.tap(store.loadForEvent(id, eventId), ({ execution }) =>
+        Effect.sync(() => journal.read(id, least, execution))
+      )
+    })
+  const loadForEvents: ExecutionStore["loadForEvents"] = (queries) =>
+    Effect.suspend(() => {
+      const least = queries.map(({ id }) => journal.version(id))
+      return Effect.tap(store.loadForEvents(queries), (exits) =>
+        Effect.sync(() => {
+          for (const [place, exit] of exits.entries()) {
+            const id = queries[place]?.id
+            if (id !== undefined && Exit.isSuccess(exit)) journal.read(id, least[place] ?? 0, exit.value.execution)
+          }
+        })
+      )
+    })
+  return {
+    load: (id) =>
+      Effect.suspend(() => {
+        const least = journal.version(id)
+        return Effect.tap(store.load(id), (execution) => Effect.sync(() => journal.read(id, least, execution)))
+      }),
+    loadForEvent,
+    loadForEvents: several.isOf(store.loadForEvents, store.loadForEvent)
+      ? several.of(loadForEvents, loadForEvent)
+      : loadForEvents
+  }
+}
+
+/** A store as a process has it, whose answers are written down. */
+export const observed = (journal: Journal, life: Life, store: ExecutionStore): ExecutionStore => ({
+  ...store,
+  ...commits({ journal, life }, store),
+  ...reads(journal, store),
+  enqueue: (emits, options) =>
+    Effect.tap(store.enqueue(emits, options), (seqs) =>
+      Effect.sync(() => {
+        for (const [place, { event, targetId }] of emits.entries()) {
+          if (targetId === null) continue
+          const seq = journal.version(targetId) > 0 ? seqs[place] : undefined
+          journal.sent.push({ targetId, eventId: event.id, seq })
+          journal.world.note(`${life.name} has sent ${event.id} to ${targetId}`)
+        }
+      })
+    ),
+  leases: {
+    ...store.leases,
+    load: (pool) => Effect.tap(store.leases.load(pool), (found) => Effect.sync(() => journal.leases(pool, found)))
+  }
+})

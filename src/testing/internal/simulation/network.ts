@@ -1,0 +1,180 @@
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { type StoreError, StoreRejected, StoreUnavailable } from "../../../StoreError.js"
+import type { Dice } from "./dice.js"
+import type { Life } from "./life.js"
+import type { Kind, RequestFault, Trouble } from "./plan.js"
+import type { World } from "./world.js"
+
+/** A fault that waits for the next request of its kind. */
+export interface Pending {
+  readonly how: RequestFault
+  readonly micros: number
+  readonly kind: Kind
+}
+
+export interface Request {
+  readonly operation: string
+  readonly executionId?: string | undefined
+  readonly write: boolean
+}
+
+type Failure = StoreUnavailable | StoreRejected
+
+const unavailable = (
+  { executionId, operation }: Request,
+  outcome: "not-applied" | "unknown",
+  detail: string,
+  reason: StoreUnavailable["reason"] = "connection"
+): StoreUnavailable => new StoreUnavailable({ operation, executionId, reason, outcome, detail })
+
+const rejected = (
+  { executionId, operation }: Request,
+  reason: "disk-full" | "read-only",
+  detail: string
+): StoreRejected => new StoreRejected({ operation, executionId, reason, detail })
+
+/** What processes write on their own account. */
+const upkeep: ReadonlySet<string> = new Set([
+  "open",
+  "claimActivities",
+  "leaveLeases",
+  "markProcessed",
+  "releaseActivities",
+  "releaseDelayed",
+  "releaseOrphans",
+  "renewLeases"
+])
+
+const kindOf = ({ operation, write }: Request): Kind => {
+  if (!write) return "read"
+  return upkeep.has(operation) ? "upkeep" : "write"
+}
+
+/** The one database of a simulation, and the way to it. */
+export class Network {
+  private trouble: { readonly how: Trouble; readonly until: number } | undefined
+  private faults = true
+
+  constructor(
+    readonly world: World,
+    private readonly dice: Dice,
+    /** Whether what was carried out may be so again: a driver must bear that, a backend never sees it. */
+    private readonly duplicates: boolean
+  ) {}
+
+  /** From now on the database is in trouble, for so many microseconds. */
+  disturb(how: Trouble, micros: number): void {
+    this.trouble = { how, until: this.world.now + micros }
+  }
+
+  /** From now on nothing goes wrong any more. What is on its way still arrives. */
+  calm(): void {
+    this.trouble = undefined
+    this.faults = false
+  }
+
+  /**
+   * Sends a request from a process to the database, which carries it out at one moment, `carryOut`. The answer never comes where the process
+   * has died, but what is on its way is carried out all the same.
+   */
+  send<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: () => Exit.Exit<A, E>) {
+    return Effect.async<A, E | Failure>((resume) => {
+      if (!life.alive) return
+      const { world } = this
+      const fault = this.faults ? this.take(pending, request) : undefined
+      if (fault !== undefined) world.note(`${life.name} ${request.operation}: ${fault.how}`)
+      const answer = (exit: Exit.Exit<A, E | Failure>, micros = this.dice.between(50, 1_500)) => {
+        world.after(micros, () => {
+          if (life.alive) resume(exit)
+        })
+      }
+      const arrive = () => {
+        const refusal = this.refusal(request)
+        if (refusal !== undefined) {
+          answer(Exit.fail(refusal))
+          return
+        }
+        world.mark(`${life.name} ${request.operation} ${request.executionId ?? ""}`)
+        if (fault?.how === "fatal") {
+          carryOut()
+          life.dieOfRequest()
+          return
+        }
+        this.meet(fault, request, answer, carryOut)
+      }
+      world.after(this.dice.between(50, 1_500) + (fault?.how === "slow" ? fault.micros : 0), arrive)
+    })
+  }
+
+  /** Carries out a request, or does with it what the fault says. */
+  private meet<A, E>(
+    fault: Pending | undefined,
+    request: Request,
+    answer: (exit: Exit.Exit<A, E | Failure>, micros?: number) => void,
+    carryOut: () => Exit.Exit<A, E>
+  ): void {
+    const lost = () =>
+      answer(Exit.fail(unavailable(request, "unknown", "the connection broke")), this.dice.between(1_000, 500_000))
+    switch (fault?.how) {
+      case "refused":
+        answer(Exit.fail(unavailable(request, "not-applied", "the connection is refused")))
+        break
+      case "lost":
+        carryOut()
+        lost()
+        break
+      case "dropped":
+        lost()
+        break
+      case "late":
+        this.world.after(fault.micros, () => void carryOut())
+        lost()
+        break
+      case "twice":
+        carryOut()
+        if (this.duplicates) this.world.after(fault.micros, () => void carryOut())
+        lost()
+        break
+      default:
+        answer(carryOut())
+    }
+  }
+
+  /** What waits for a request like this; a read can only be refused or be slow. */
+  private take(pending: Array<Pending>, request: Request): Pending | undefined {
+    const { write } = request
+    const kind = kindOf(request)
+    const at = pending.findIndex((fault) => fault.kind === kind)
+    if (at < 0) return undefined
+    const [fault] = pending.splice(at, 1)
+    if (fault === undefined || write || fault.how === "slow") return fault
+    return { ...fault, how: "refused" }
+  }
+
+  private refusal(request: Request): Failure | undefined {
+    if (this.trouble === undefined || this.world.now >= this.trouble.until) return undefined
+    switch (this.trouble.how) {
+      case "away":
+        return unavailable(request, "not-applied", "the server is away")
+      case "busy":
+        return unavailable(request, "not-applied", "the database is locked", "busy")
+      case "disk-full":
+        return request.write ? rejected(request, "disk-full", "the disk is full") : undefined
+      case "read-only":
+        return request.write ? rejected(request, "read-only", "the database cannot be written") : undefined
+    }
+  }
+}
+
+/** How a process reaches the database. */
+export type Send = <A, E>(
+  request: Request,
+  carryOut: () => Exit.Exit<A, E>
+) => Effect.Effect<A, E | StoreUnavailable | StoreRejected>
+
+/** The same for an effect that does all it does at once. */
+export const sendEffect =
+  (send: Send) =>
+  <A>(request: Request, effect: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
+    send(request, () => Effect.runSyncExit(effect))

@@ -1,0 +1,193 @@
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Activity from "../../../Activity.js"
+import * as Event from "../../../Event.js"
+import * as Execution from "../../../Execution.js"
+import { ExecutionRuntime } from "../../../ExecutionRuntime.js"
+import { ExecutionStore } from "../../../ExecutionStore.js"
+import * as Processor from "../../../Processor.js"
+import * as Step from "../../../Step.js"
+import type { Workload } from "../../Simulation.js"
+
+const Context = Schema.Struct({
+  depth: Schema.Number,
+  /** The events that took effect, in order. */
+  seen: Schema.Array(Schema.String),
+  /** What was to happen and has happened. */
+  parts: Schema.Array(Schema.String),
+  /** What should not have happened. */
+  wrong: Schema.Array(Schema.String)
+})
+
+type Context = typeof Context.Type
+
+const empty = { depth: 0, seen: [], parts: [], wrong: [] }
+
+const Work = Activity.make("work", {
+  payload: Schema.Struct({ depth: Schema.Number }),
+  success: Schema.String,
+  error: Schema.String,
+  retry: Schedule.spaced("500 millis").pipe(Schedule.intersect(Schedule.recurs(50)))
+})
+
+/** Notes that a part of the order has happened: each happens once. */
+const part =
+  (name: string) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> =>
+    Step.updateContext(step, (context) =>
+      context.parts.includes(name)
+        ? { ...context, wrong: [...context.wrong, `${name} happened twice`] }
+        : { ...context, parts: [...context.parts, name] }
+    )
+
+const saw =
+  (eventId: string) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> =>
+    Step.updateContext(step, (context) => ({
+      ...context,
+      seen: [...context.seen, eventId],
+      wrong: context.seen.includes(eventId) ? [...context.wrong, `${eventId} took effect twice`] : context.wrong
+    }))
+
+const needed = ({ depth }: Context): ReadonlyArray<string> => [
+  "first",
+  "guard",
+  "later",
+  "second",
+  "work",
+  ...(depth === 0 ? ["child"] : [])
+]
+
+/** A ping may be older than the order, and be delivered before its start. */
+const armGuard = (step: Step.Builder<Context>): Step.Builder<Context> =>
+  step.execution.context.parts.includes("guard") ? step : Step.armTimer(step, "guard", "4 seconds")
+
+const start = (step: Step.Builder<Context>): Step.Builder<Context> => {
+  const { context, id } = step.execution
+  const begun = step.pipe(
+    Step.advance("Working"),
+    Step.armTimer("first", "6 seconds"),
+    armGuard,
+    Step.emitAfter(id, "8 seconds", { kind: "Later" }),
+    Step.run(Work, { depth: context.depth })
+  )
+  return context.depth === 0
+    ? Step.spawn(begun, "part", { definition: "order", context: { ...empty, depth: 1 } })
+    : begun
+}
+
+const timedOut =
+  (path: unknown) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> => {
+    if (path === "first") return step.pipe(part("first"), Step.armTimer("second", "5 seconds"))
+    return part(String(path))(step)
+  }
+
+/** A ping ends the wait for the guard's timer. */
+const pinged = (step: Step.Builder<Context>): Step.Builder<Context> =>
+  step.execution.context.parts.includes("guard") ? step : step.pipe(Step.cancelTimer("guard"), part("guard"))
+
+const joined = (step: Step.Builder<Context>): Step.Builder<Context> => {
+  const after = Step.join(step)
+  return Step.isJoined(after, "part") && !after.execution.context.parts.includes("child") ? part("child")(after) : after
+}
+
+const react =
+  (event: Event.Event) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> => {
+    switch (event.kind) {
+      case Event.WellKnownKind.Start:
+        return start(step)
+      case Event.WellKnownKind.Timeout:
+        return timedOut(event.data["path"])(step)
+      case Event.WellKnownKind.ActivityEnded:
+        return part("work")(step)
+      case Event.WellKnownKind.Cancel:
+        return step
+      case "Later":
+        return part("later")(step)
+      case "Ping":
+        return pinged(step)
+      default:
+        return joined(step)
+    }
+  }
+
+const finished = (step: Step.Builder<Context>): Step.Builder<Context> => {
+  const { context } = step.execution
+  return needed(context).every((name) => context.parts.includes(name)) ? Step.finish(step, "success") : step
+}
+
+/** An order, which fails now and then, to be tried again. */
+const order = Processor.transition({
+  context: Context,
+  transition: (execution, event) =>
+    Effect.gen(function* () {
+      if ((yield* Random.next) < 0.05) return yield* Effect.fail("the weather is bad")
+      const step = yield* Step.make(execution, event)
+      return step.pipe(saw(event.id), react(event), finished)
+    })
+})
+
+const register = Layer.scopedDiscard(Effect.flatMap(ExecutionRuntime, (runtime) => runtime.register("order", order)))
+
+const work = Work.toLayer(({ depth }) =>
+  Effect.gen(function* () {
+    yield* Effect.sleep(`${yield* Random.nextIntBetween(1, 1_500)} millis`)
+    return (yield* Random.next) < 0.2 ? yield* Effect.fail("out of stock") : `worked at ${depth}`
+  })
+)
+
+// A client that is not answered asks again.
+const patiently = Effect.retry({ times: 3, schedule: Schedule.spaced("300 millis") })
+
+const place = (argument: number) =>
+  Effect.flatMap(ExecutionRuntime, (runtime) =>
+    runtime
+      .start(Execution.make({ id: `order-${argument % 5}`, definitionId: "order", context: empty }))
+      .pipe(patiently)
+  )
+
+const ping = (argument: number) =>
+  Effect.gen(function* () {
+    const runtime = yield* ExecutionRuntime
+    const event = Event.make({ id: `ping-${argument}`, kind: "Ping" })
+    const send = runtime.send(`order-${argument % 5}`, event).pipe(patiently)
+    yield* send
+    // A client that has forgotten it sends it again.
+    if (argument % 3 === 0) yield* Effect.delay(send, "1500 millis")
+  })
+
+const problemsOf = ({ context, id, status }: Execution.Execution): ReadonlyArray<string> => {
+  const decoded = Schema.decodeUnknownOption(Context)(context)
+  if (Option.isNone(decoded)) return [`${id} has another context: ${JSON.stringify(context)}`]
+  const { parts, wrong } = decoded.value
+  const missing = needed(decoded.value).filter((name) => !parts.includes(name))
+  return [
+    ...wrong.map((what) => `${id}: ${what}`),
+    ...(status === "DONE" || status === "CANCELLED"
+      ? []
+      : [`${id} is ${status} in the end: it waits for ${missing.join(", ")}`]),
+    ...(status === "DONE" && missing.length > 0 ? [`${id} is done without ${missing.join(", ")}`] : [])
+  ]
+}
+
+const check = Effect.gen(function* () {
+  const store = yield* ExecutionStore
+  const ids = yield* store.idsWithPrefix("")
+  const found = yield* Effect.forEach(ids, store.load)
+  return found.flatMap((execution) => (Option.isSome(execution) ? problemsOf(execution.value) : []))
+})
+
+export const workload: Workload = {
+  layer: Layer.mergeAll(register, work),
+  operations: [
+    { name: "place", run: place },
+    { name: "ping", run: ping }
+  ],
+  check
+}

@@ -1,0 +1,189 @@
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { Encoded } from "../../../EncodedStore.js"
+import * as ExecutionRuntime from "../../../ExecutionRuntime.js"
+import * as ExecutionStore from "../../../ExecutionStore.js"
+import type { Workload } from "../../Simulation.js"
+import type { Backend } from "./backend.js"
+import * as dice_ from "./dice.js"
+import { type Journal, observed } from "./journal.js"
+import { Life } from "./life.js"
+import type { Network, Pending } from "./network.js"
+
+/** Another backend in the place of what a process has: a fault that a test wants to be found. */
+export type Tamper = (encoded: Encoded) => Encoded
+
+export interface Settings<R> {
+  readonly seed: number
+  readonly workload: Workload<R>
+  readonly backend: Backend
+  readonly network: Network
+  readonly journal: Journal
+  readonly tamper: Tamper
+}
+
+type Services<R> = R | ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore
+
+/** What runs in a process that has started. */
+interface Started<R> {
+  readonly scope: Scope.CloseableScope
+  readonly context: Context.Context<Services<R>>
+}
+
+const lease = { count: 4, ttl: "3 seconds", handover: "200 millis" } as const
+
+/** A process: one life after another, over the same database. */
+export class Process<R> {
+  readonly pending: Array<Pending> = []
+  private skew: number
+  private lives = 0
+  private life: Life | undefined
+  private started: Started<R> | undefined
+  private readonly dice: dice_.Dice
+  private readonly keepsName: boolean
+
+  constructor(
+    readonly index: number,
+    private readonly settings: Settings<R>
+  ) {
+    this.dice = dice_.make(settings.seed, `process ${index}`)
+    this.skew = this.dice.between(-2_000, 2_000)
+    this.keepsName = dice_.make(settings.seed, "names").chance(0.5)
+  }
+
+  get name(): string {
+    return `p${this.index}`
+  }
+
+  get alive(): boolean {
+    return this.life?.alive === true
+  }
+
+  get running(): boolean {
+    return this.alive && this.started !== undefined
+  }
+
+  setClock(millis: number): void {
+    this.skew += millis
+  }
+
+  start(): void {
+    if (this.alive) return
+    const { journal, seed } = this.settings
+    const name = `${this.name}.${++this.lives}`
+    const life = new Life(journal.world, {
+      name,
+      skew: () => this.skew,
+      dice: dice_.make(seed, name),
+      disorder: this.dice.pick(0, 0.05, 1)
+    })
+    // Whoever watches over processes starts it again.
+    life.onFatal = () => journal.world.after(this.dice.between(10, 5_000) * 1_000, () => this.start())
+    this.life = life
+    this.started = undefined
+    journal.world.note(`${name} starts`)
+    life.run(
+      Effect.map(this.boot(life), (started) => {
+        this.started = started
+      })
+    )
+  }
+
+  /** Starts the runtime and the workload, again and again until the database lets it. */
+  private boot(life: Life): Effect.Effect<Started<R>> {
+    const { backend, journal, network, tamper, workload } = this.settings
+    return Effect.gen(this, function* () {
+      const scope = yield* Scope.make()
+      return yield* Effect.gen(this, function* () {
+        const encoded = yield* backend.connect((request, carryOut) =>
+          network.send(life, this.pending, request, carryOut)
+        )
+        const store = observed(journal, life, ExecutionStore.make(tamper(encoded)))
+        const runtime = ExecutionRuntime.layer({
+          pollInterval: "1 second",
+          timerInterval: "2 seconds",
+          activityTtl: "3 seconds",
+          ...workload.runtime,
+          leases: { ...lease, holder: this.keepsName ? this.name : life.name }
+        })
+        const layer = workload.layer.pipe(
+          Layer.provideMerge(runtime),
+          Layer.provideMerge(Layer.succeed(ExecutionStore.ExecutionStore, store))
+        )
+        return { scope, context: yield* Layer.buildWithScope(layer, scope) }
+      }).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+    }).pipe(
+      Effect.tapErrorCause((cause) =>
+        Effect.sync(() => journal.world.note(`${life.name} does not start: ${String(cause)}`))
+      ),
+      Effect.tapError(() => Effect.sleep("700 millis")),
+      Effect.eventually
+    )
+  }
+
+  /** Runs an effect in it, where it is up; tells when it has ended. */
+  run<A, E>(
+    what: string,
+    effect: Effect.Effect<A, E, Services<R>>,
+    ended: (exit: Exit.Exit<A, E>) => void = () => {}
+  ): void {
+    const { life, started } = this
+    if (life === undefined || started === undefined || !life.alive) return
+    const { world } = this.settings.journal
+    world.note(`${life.name} ${what}`)
+    life.run(
+      Effect.onExit(Effect.provide(effect, started.context), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isFailure(exit)) world.note(`${life.name} ${what}: ${String(exit.cause).split("\n")[0]}`)
+          ended(exit)
+        })
+      )
+    )
+  }
+
+  /** It stops dead after so many more steps. */
+  kill(steps: number): void {
+    if (this.life !== undefined) this.life.left = steps
+  }
+
+  /** It stops dead at once. */
+  die(): void {
+    this.life?.die()
+  }
+
+  freeze(): void {
+    this.life?.freeze()
+  }
+
+  thaw(): void {
+    this.life?.thaw()
+  }
+
+  /** Ends it as it should end, and then tells what it has left behind: fibers that still run. */
+  stop(ended: (fibers: number) => void = () => {}): void {
+    const { life, started } = this
+    if (life === undefined || started === undefined || !life.alive) {
+      life?.die()
+      ended(0)
+      return
+    }
+    const { world } = this.settings.journal
+    world.note(`${life.name} stops`)
+    this.started = undefined
+    life.run(
+      Effect.onExit(Scope.close(started.scope, Exit.void), () =>
+        Effect.sync(() => {
+          // What was told to stop has a moment to do so.
+          world.after(1_000_000, () => {
+            const { alive, fibers } = life
+            life.die()
+            ended(alive ? fibers : 0)
+          })
+        })
+      )
+    )
+  }
+}

@@ -1,0 +1,159 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Dice } from "./dice.js"
+
+/** Who has tasks to run. */
+export interface Runner {
+  readonly ready: () => boolean
+  readonly runOne: () => void
+}
+
+interface Entry {
+  readonly at: number
+  readonly run: () => void
+  cancelled: boolean
+}
+
+/** When the time of all worlds begins, in milliseconds since the epoch. */
+export const beginning = 1_700_000_000_000
+
+/**
+ * The time that all processes of a simulation live in, in whole microseconds, and the order in which they run. Nothing happens by itself:
+ * `step` runs one task, or lets time pass to what comes next.
+ */
+export class World {
+  now = 0
+  /** The latest that any wall clock has shown, in milliseconds since the epoch. */
+  latest = 0
+  readonly history: Array<string> = []
+  private readonly runners: Array<Runner> = []
+  /** In the order of time; of the same time, in the order in which they came. */
+  private readonly queue: Array<Entry> = []
+  private hash = 0x811c9dc5
+
+  constructor(private readonly dice: Dice) {}
+
+  add(runner: Runner): void {
+    this.runners.push(runner)
+  }
+
+  remove(runner: Runner): void {
+    const at = this.runners.indexOf(runner)
+    if (at >= 0) this.runners.splice(at, 1)
+  }
+
+  /** Runs something after so many microseconds; gives what takes it back. */
+  after(micros: number, run: () => void): () => void {
+    const entry: Entry = { at: this.now + Math.max(0, Math.round(micros)), run, cancelled: false }
+    let low = 0
+    let high = this.queue.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.queue[middle]?.at ?? 0) <= entry.at) low = middle + 1
+      else high = middle
+    }
+    this.queue.splice(low, 0, entry)
+    return () => {
+      entry.cancelled = true
+    }
+  }
+
+  /** Writes down what happened, for people. */
+  note(text: string): void {
+    this.history.push(`${(this.now / 1_000_000).toFixed(6)} ${text}`)
+    this.mark(text)
+  }
+
+  /** Counts what happened towards the fingerprint alone. */
+  mark(text: string): void {
+    let hash = this.hash ^ (this.now & 0xffffffff)
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+    this.hash = hash >>> 0
+  }
+
+  /** Two runs with the same fingerprint did the same things at the same times. */
+  get fingerprint(): string {
+    return this.hash.toString(16).padStart(8, "0")
+  }
+
+  /** Its clock, which is right. */
+  readonly clock: Clock.Clock = this.clockOf(
+    () => beginning + Math.floor(this.now / 1_000),
+    (end) => end()
+  )
+
+  /** A clock whose wall shows `millis`, and on which the end of a sleep comes through `due`. */
+  clockOf(millis: () => number, due: (end: () => void) => void): Clock.Clock {
+    const nanos = () => BigInt(this.now) * 1_000n
+    return {
+      [Clock.ClockTypeId]: Clock.ClockTypeId,
+      unsafeCurrentTimeMillis: millis,
+      unsafeCurrentTimeNanos: nanos,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanos: Effect.sync(nanos),
+      sleep: (duration) =>
+        Effect.async<void>((resume) => {
+          const millis = Duration.toMillis(duration)
+          if (!Number.isFinite(millis)) return
+          const cancel = this.after(Math.ceil(millis * 1_000), () => due(() => resume(Effect.void)))
+          return Effect.sync(cancel)
+        })
+    }
+  }
+
+  /** Runs one task of one of those that have any; false where there is none. */
+  private runTask(): boolean {
+    const ready = this.runners.filter((runner) => runner.ready())
+    const one = ready[this.dice.below(ready.length)]
+    if (one === undefined) return false
+    one.runOne()
+    return true
+  }
+
+  /** Lets time pass to what comes next, where that is within so many microseconds. */
+  private advance(within = Number.POSITIVE_INFINITY): boolean {
+    while (this.queue[0]?.cancelled === true) this.queue.shift()
+    const next = this.queue[0]
+    if (next === undefined || next.at - this.now > within) return false
+    this.queue.shift()
+    this.now = next.at
+    next.run()
+    return true
+  }
+
+  /**
+   * Runs until it is said to be done, or until so many microseconds have passed; gives whether it is done. Between two steps of time the real
+   * event loop has a turn, for what waits for one.
+   */
+  run(done: () => boolean, micros: number): Effect.Effect<boolean> {
+    const until = this.now + micros
+    return Effect.async<boolean>((resume) => {
+      let stopped = false
+      const turn = (): void => {
+        if (stopped) return
+        for (let i = 0; i < 256; i++) {
+          if (done()) {
+            resume(Effect.succeed(true))
+            return
+          }
+          // A busy process does not stop the time of the others.
+          if (this.dice.chance(0.02)) this.advance(5_000)
+          if (!this.runTask()) {
+            // What waits for a turn of the event loop has had it by now.
+            if (i === 0 && (this.now >= until || !this.advance())) {
+              resume(Effect.succeed(done()))
+              return
+            }
+            break
+          }
+        }
+        setImmediate(turn)
+      }
+      setImmediate(turn)
+      return Effect.sync(() => {
+        stopped = true
+      })
+    })
+  }
+}

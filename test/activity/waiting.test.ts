@@ -78,7 +78,7 @@ describe("activities that wait", () => {
       const count = extent({ quick: 2000, long: 100_000 })
       const each = 500
       // Far more in all than the process may keep of them.
-      const text = "x".repeat(10_000)
+      const text = "x".repeat(extent({ quick: 10_000, long: 1000 }))
       const made = yield* SqliteStore.make({ filename: yield* Temp.database, durability: "normal" })
       const { seen, store } = watched(made)
       const gate = yield* Deferred.make<void>()

@@ -66,8 +66,10 @@ export const isServed = (p: string, id: string): string =>
  * The greatest number of a table behind another, as a row of so many columns of which the fourth from the end says that it is none: a number
  * of attempts that no row has.
  */
-export const greatest = (table: string, columns: number): string =>
-  `SELECT ${exact("max(seq)")}, ${Array.from({ length: columns }, () => "NULL, ").join("")}-1, NULL, NULL, NULL FROM ${table} WHERE seq > ? HAVING max(seq) IS NOT NULL`
+export const greatest = (table: string, columns: number): string => lines`
+  SELECT ${exact("greatest")}, ${Array.from({ length: columns }, () => "NULL, ").join("")}-1, NULL, NULL, NULL
+  FROM (SELECT max(seq) AS greatest FROM ${table} WHERE seq > ?)
+  WHERE greatest IS NOT NULL`
 
 /** A column as a text also where it holds none: what a client makes of bytes differs. */
 export const asText = (column: string): string =>

@@ -115,6 +115,8 @@ const bound = (sql: string, { args, named_args }: Stmt): ReadonlyArray<unknown> 
 
 const check = (db: Sqlite.Database, sql: string): void => {
   if (unsupported.test(sql)) throw parseError(`unsupported statement: ${sql}`)
+  // sqld has a parser of its own before SQLite's.
+  if (/\bHAVING\b/i.test(sql) && !/\bGROUP\s+BY\b/i.test(sql)) throw parseError('near HAVING, "None": syntax error')
   const statements = split(sql)
   if (statements.length === 0) {
     throw new StatementError({ message: "SQL string does not contain any statement", code: "SQL_NO_STATEMENT" })

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statfsSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
@@ -45,8 +45,8 @@ export default defineConfig(({ mode }) => ({
     include: includes[mode] ?? ["test/**/*.test.ts", "examples/**/*.test.ts"],
     exclude: mode === "browser" ? [] : ["test/browser/**"],
     env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
-    // More than there are cores: under a test's clock much of the time goes by in waiting for turns of the event loop.
-    maxWorkers: "150%",
+    // Two for each core: under a test's clock more than half of the time goes by in waiting for turns of the event loop.
+    maxWorkers: 2 * availableParallelism(),
     // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
     isolate: false,
     testTimeout: 300_000,

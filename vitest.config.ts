@@ -45,8 +45,10 @@ export default defineConfig(({ mode }) => ({
     include: includes[mode] ?? ["test/**/*.test.ts", "examples/**/*.test.ts"],
     exclude: mode === "browser" ? [] : ["test/browser/**"],
     env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
-    // Two for each core: under a test's clock more than half of the time goes by in waiting for turns of the event loop.
-    maxWorkers: 2 * availableParallelism(),
+    // One more than there are cores, as a test's clock waits for turns of the event loop. All stay to the end: one that is idle for a moment
+    // and is let go meanwhile may have its next file already, which ends the run.
+    maxWorkers: availableParallelism() + 1,
+    minWorkers: availableParallelism() + 1,
     // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
     isolate: false,
     testTimeout: 300_000,

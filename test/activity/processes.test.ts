@@ -162,22 +162,31 @@ Support.onEach("An activity of a process that shows no sign of life any more", (
   )
 })
 
+/** How an execution can be halted, and by which command it goes on. */
+const halts = [
+  ["SUSPENDED", "resume"],
+  ["FAILED", "redrive"]
+] as const
+
+/** An execution that waits for an activity and is halted; `shared` is its store to a process that hears of no other's writes. */
+const halted = (store: Store, halt: (typeof halts)[number][0]) =>
+  Effect.gen(function* () {
+    const client = Effect.provideService(ExecutionStore.ExecutionStore, store)
+    const control = yield* client(Control.make())
+    const { execution } = yield* client(Order.start("x", { log: [] }))
+    const shared = Support.deaf(store)
+    yield* run(shared, OrderLive)
+    yield* TestClock.adjust("2 seconds")
+    const started = yield* Support.load(store, execution.id)
+    yield* store.save({ ...started, status: halt, error: halt === "FAILED" ? "another step" : null })
+    return { client, control, execution, shared }
+  })
+
 Support.onEach("An activity of an execution that is halted", (makeStore) => {
-  for (const [halt, goOn] of [
-    ["SUSPENDED", "resume"],
-    ["FAILED", "redrive"]
-  ] as const) {
+  for (const [halt, goOn] of halts) {
     it.scoped(`${halt} goes on by the next poll of another process, when one has it ${goOn}`, () =>
       Effect.gen(function* () {
-        const store = yield* makeStore
-        const client = Effect.provideService(ExecutionStore.ExecutionStore, store)
-        const control = yield* client(Control.make())
-        const { execution } = yield* client(Order.start("x", { log: [] }))
-        const shared = Support.deaf(store)
-        yield* run(shared, OrderLive)
-        yield* TestClock.adjust("2 seconds")
-        const started = yield* Support.load(store, execution.id)
-        yield* store.save({ ...started, status: halt, error: halt === "FAILED" ? "another step" : null })
+        const { client, control, execution, shared } = yield* halted(yield* makeStore, halt)
         let runs = 0
         yield* run(
           shared,
@@ -196,21 +205,10 @@ Support.onEach("An activity of an execution that is halted", (makeStore) => {
 })
 
 Support.onEach("An activity whose execution goes on while a process finds it halted", (makeStore) => {
-  for (const [halt, goOn] of [
-    ["SUSPENDED", "resume"],
-    ["FAILED", "redrive"]
-  ] as const) {
+  for (const [halt, goOn] of halts) {
     it.scoped(`${halt}, between its claim and its release, is run at once`, () =>
       Effect.gen(function* () {
-        const store = yield* makeStore
-        const client = Effect.provideService(ExecutionStore.ExecutionStore, store)
-        const control = yield* client(Control.make())
-        const { execution } = yield* client(Order.start("x", { log: [] }))
-        const shared = Support.deaf(store)
-        yield* run(shared, OrderLive)
-        yield* TestClock.adjust("2 seconds")
-        const started = yield* Support.load(store, execution.id)
-        yield* store.save({ ...started, status: halt, error: halt === "FAILED" ? "another step" : null })
+        const { client, control, execution, shared } = yield* halted(yield* makeStore, halt)
         let claims = 0
         let goesOnAt = 0
         const racing: Store = {

@@ -94,7 +94,7 @@ it.scopedLive("workers do at once what another process leaves to do: events, chi
       ExecutionStore.ExecutionStore,
       store
     )
-    const soon = Date.now() / 1000 + 0.02
+    const soon = (yield* Support.now) + 0.02
     yield* other.save(execution("sent"))
     yield* other.enqueue([{ targetId: "sent", event: event("e") }])
     yield* other.commit(execution("armed"), { timers: [Commit.scheduleTimer("t", soon)] })

@@ -28,18 +28,20 @@ export const begin = <A>(table: LaneTable<A>, now: number, most: number): CatchU
   return { from, first, last }
 }
 
-/** Whether the lane takes rows that were read before. One that is gone has done all that it took, and still catches up. */
-export const wants = <A>({ from }: CatchUp, table: LaneTable<A>, key: string | null): boolean => {
-  if (!from.has(key)) return false
-  const lane = table.lanes.get(key)
-  return lane === undefined || lane_.takesAll(lane)
-}
+/**
+ * Whether rows of the lane are offered to it although they were read before. So are those that it will not take: it must know of the first
+ * that it leaves in the store.
+ */
+export const isOffered = ({ from }: CatchUp, key: string | null): boolean => from.has(key)
 
-/** Where the next rows are, from this position on, that lanes take although they were read before. */
-export const next = <A>(catchUp: CatchUp, table: LaneTable<A>, reached: number): number => {
+/** Where the next rows are, behind this position, that a lane needs although they were read before. */
+export const next = <A>({ from }: CatchUp, table: LaneTable<A>, reached: number): number => {
   let next = Number.POSITIVE_INFINITY
-  for (const [key, position] of catchUp.from) {
-    if (wants(catchUp, table, key)) next = Math.min(next, Math.max(position, reached))
+  for (const [key, position] of from) {
+    const lane = table.lanes.get(key)
+    // One that is gone has done all that it took, and still catches up.
+    if (lane !== undefined && !lane_.needsRowsBehind(lane, reached)) continue
+    next = Math.min(next, Math.max(position, reached))
   }
   return next
 }

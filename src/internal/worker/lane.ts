@@ -85,9 +85,12 @@ const holdsRows = <A>(lane: Lane<A>): boolean => lane.phase._tag === "Ready" || 
 const restFrom = <A>(lane: Lane<A>, index: number): number | undefined =>
   lane.queue.slice(index).reduce((rest, work) => smaller(rest, work.position), lane.rest)
 
-/** Whether the lane takes every row of its own that is read now. */
-export const takesAll = <A>(lane: Lane<A>): boolean =>
-  lane.phase._tag === "Reading" || (holdsRows(lane) && lane.rest === undefined && lane.failed === undefined)
+/**
+ * Whether a row of its own that is read now, behind this position, would be news: it would take the row, or know for the first time that
+ * one was left so near. A lane that is behind or held is read again from its first row on, and needs none now.
+ */
+export const needsRowsBehind = <A>(lane: Lane<A>, position: number): boolean =>
+  lane.phase._tag === "Reading" || (holdsRows(lane) && (lane.rest === undefined || lane.rest > position))
 
 /** What is known of this row's failures. */
 export const failureOf = <A>(lane: Lane<A>, work: Work<A>): FailureState | undefined =>

@@ -51,7 +51,7 @@ export interface Reader<A> {
 }
 
 /**
- * One pass over the store. Rows before `known` were read before: only lanes that catch up take them. All rows before `reached` have been
+ * One pass over the store. Rows before `known` were read before: they are offered only to lanes that catch up. All rows before `reached` have been
  * offered. `jumped` is the last position to which rows were skipped. From `refused` on, rows found no place in memory: only lanes that are
  * there already take any.
  */
@@ -126,7 +126,7 @@ const offerRows = <A>({ cursor, polling, runner, table }: Reader<A>, pass: Pass,
     for (const work of page.works) {
       if (table.mode !== "open" || cursor.again) return
       if (table.aside.has(work.lane)) continue
-      if (work.position < pass.known && !catchUp_.wants(pass.catchUp, table, work.lane)) continue
+      if (work.position < pass.known && !catchUp_.isOffered(pass.catchUp, work.lane)) continue
       if (!table.lanes.has(work.lane) && (laneTable.isFull(table) || pass.refused < never)) {
         pass.refused = Math.min(pass.refused, work.position)
         cursor.crowded = true
@@ -165,7 +165,7 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
   if (caughtUp && (cursor.hurry || pass.refused < never)) {
     return { _tag: "End", nextAt: cursor.hurry ? pass.now : never }
   }
-  // Rows that were read before, and that no lane takes, are skipped.
+  // Rows that were read before, and that no lane needs, are skipped.
   const target = end < known ? Math.min(known, catchUp_.next(catchUp, table, end)) : end
   if (target <= end || target <= pass.jumped) return { _tag: "Read", page: page.next.value }
   pass.jumped = target

@@ -275,6 +275,26 @@ describe("No answer of the store ends", () => {
   )
 
   it.scoped(
+    "a relay that has waited for long: it goes on a second after the store has done something for its process",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* polled
+        let away = true
+        const runtime = yield* start({
+          ...store,
+          pendingOutbox: (query) =>
+            Effect.suspend(() => (away ? Effect.fail(states["an unreachable server"]) : store.pendingOutbox(query)))
+        })
+        yield* runtime.create(execution("a", { definitionId: "recorder" }))
+        yield* TestClock.adjust("10 minutes")
+        away = false
+        yield* runtime.send("a", event("e"))
+        yield* TestClock.adjust("1 second")
+        yield* eventually(Effect.map(load(store, "a"), seen), ["e"])
+      })
+  )
+
+  it.scoped(
     "any of them, also when it lasts for hours; they go on within a minute, and ask twice a minute meanwhile",
     () =>
       Effect.gen(function* () {

@@ -195,7 +195,8 @@ const ended: ReadonlyArray<Status> = ["DONE", "CANCELLED", "CANCELLING"]
 const halted: ReadonlyArray<Status> = ["SUSPENDED", "FAILED"]
 
 const onNotice = (worker: Worker, notice: Notice): void => {
-  const { running, wakeup } = worker
+  const { monitor, running, wakeup } = worker
+  storeMonitor.answered(monitor)
   const committed = Option.getOrUndefined(notice.committed)?.execution
   const gone = notice.purged ?? (committed !== undefined && ended.includes(committed.status) ? committed.id : undefined)
   if (gone !== undefined && running.size > 0) interruptWhere(worker, ({ executionId }) => executionId === gone)

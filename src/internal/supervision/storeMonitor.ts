@@ -28,11 +28,15 @@ export interface StoreMonitor {
 interface Waiting {
   outage: Outage | undefined
   failures: number
+  /** Opened when the store has answered something else since the last failure. */
+  readonly answered: Effect.Latch
 }
 
 const firstBackoff = 200
 const growth = 1.5
 const jitter = 0.2
+// What the store does for others it may still refuse here: so it is not asked again at each of their writes.
+const soonest = 1000
 // The delay is limited, so that workers notice soon when the store works again.
 const defaultLongestBackoff = 30_000
 
@@ -42,6 +46,11 @@ export const make = (longestBackoff = defaultLongestBackoff): StoreMonitor => ({
   waiting: new Set(),
   logged: undefined
 })
+
+/** The store did something that was asked of it: what waits for it need not wait longer. */
+export const answered = ({ waiting }: StoreMonitor): void => {
+  for (const { answered } of waiting) answered.unsafeOpen()
+}
 
 /** Records a failure for `health`. */
 export const report = (monitor: StoreMonitor, message: string): Effect.Effect<void> =>
@@ -114,7 +123,7 @@ const waitingWith = <A, E>(
   use: (waiting: Waiting) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.suspend(() => {
-    const waiting: Waiting = { outage: undefined, failures: 0 }
+    const waiting: Waiting = { outage: undefined, failures: 0, answered: Effect.unsafeMakeLatch(false) }
     monitor.waiting.add(waiting)
     return Effect.onExit(use(waiting), (exit) => ended(monitor, waiting, Exit.isInterrupted(exit)))
   })
@@ -129,12 +138,16 @@ const backOff = (monitor: StoreMonitor, waiting: Waiting, error: StoreError): Ef
       monitor.logged = message
       yield* log.warning(message, Cause.fail(error))
     }
-    const delay = Math.min(firstBackoff * growth ** waiting.failures++, monitor.longestBackoff)
-    yield* Effect.sleep(delay * (yield* Random.nextRange(1 - jitter, 1 + jitter)))
+    waiting.answered.unsafeClose()
+    const longest = Math.min(firstBackoff * growth ** waiting.failures++, monitor.longestBackoff)
+    const delay = longest * (yield* Random.nextRange(1 - jitter, 1 + jitter))
+    yield* Effect.sleep(Math.min(delay, soonest))
+    if (delay > soonest) yield* Effect.timeoutOption(waiting.answered.await, delay - soonest)
   })
 
 const ended = (monitor: StoreMonitor, waiting: Waiting, interrupted: boolean): Effect.Effect<void> => {
   monitor.waiting.delete(waiting)
+  if (!interrupted) answered(monitor)
   if (interrupted || monitor.waiting.size > 0 || monitor.logged === undefined) return Effect.void
   monitor.logged = undefined
   return log.info("the store answers again")

@@ -51,6 +51,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
       paused: false
     }
     yield* state.store.listen((notice) => {
+      storeMonitor.answered(monitor)
       if (Option.isSome(notice.nextDelayed)) state.wakeup.request(dueMillis(notice.nextDelayed.value))
     })
     yield* otherWrites.heed(state.store, heeds, state.wakeup.request)

@@ -330,7 +330,8 @@ const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: strin
 }
 
 const onNotice = <A>(worker: Worker<A>, notice: Notice): void => {
-  const { cursor, options, wakeup } = worker
+  const { cursor, monitor, options, wakeup } = worker
+  storeMonitor.answered(monitor)
   if (Option.isSome(notice.committed)) onCommitted(worker, notice.committed.value.execution.id)
   const noticed = options.noticed(notice)
   if (noticed === undefined) return

@@ -429,7 +429,7 @@ export type TransferTable =
 
 /**
  * What a column holds, exactly: nothing, a text, or an integer below 2^53. A greater integer comes as its digits, a real number as one, or
- * as `"Infinity"` or `"-Infinity"`, and bytes in hexadecimal digits.
+ * as `"Infinity"` or `"-Infinity"`, and bytes in hexadecimal digits. So does a text that is no UTF-8.
  *
  * @since 0.1.0
  * @category encoded
@@ -441,6 +441,7 @@ export type StoredValue =
   | { readonly integer: string }
   | { readonly real: number | "Infinity" | "-Infinity" }
   | { readonly bytes: string }
+  | { readonly text: string }
 
 /**
  * A row as it is moved, by the names of its columns.
@@ -482,12 +483,14 @@ export type ReadRows = (
  *
  * - `schema`: the version of the tables that this library knows.
  * - `tables`: the tables and their columns, in the order in which they are moved.
+ * - `anyText`: whether a text that is no UTF-8 can be written. Where it is false, the client could not read it again.
  * - `read`: sees what is there at each time.
  * - `snapshot`: reads the rows as they are at one moment, until the scope closes; undefined where a backend cannot.
  * - `isEmpty`: whether there is no row in any of these tables.
  * - `mark`: the text that was written last.
  * - `write`: in one transaction, removes all rows where `clear` is `"all"`, adds rows where there is none of their key, and keeps the mark.
- *   Written again it does nothing more. With `"numbers"` empty tables begin to number their rows at 1.
+ *   Written again it does nothing more. With `"numbers"` empty tables begin to number their rows at 1. Gives false, and does nothing, where
+ *   the mark that is there is neither the `expected` one nor this one.
  *
  * @since 0.1.0
  * @category encoded
@@ -495,6 +498,7 @@ export type ReadRows = (
 export interface Rows {
   readonly schema: number
   readonly tables: ReadonlyArray<{ readonly name: TransferTable; readonly columns: ReadonlyArray<string> }>
+  readonly anyText: boolean
   readonly read: ReadRows
   readonly snapshot: Effect.Effect<ReadRows, StoreError, Scope.Scope> | undefined
   readonly isEmpty: Effect.Effect<boolean, StoreError>
@@ -502,8 +506,9 @@ export interface Rows {
   readonly write: (page: {
     readonly clear: "all" | "numbers" | "nothing"
     readonly rows: ReadonlyArray<TransferRow>
+    readonly expected: Option.Option<string>
     readonly mark: string
-  }) => Effect.Effect<void, StoreError>
+  }) => Effect.Effect<boolean, StoreError>
 }
 
 /**

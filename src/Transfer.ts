@@ -77,8 +77,8 @@ const rowsOf: Effect.Effect<Rows, TransferUnsupported, ExecutionStore> = Effect.
  * emptied meanwhile. Everything else is read twice: where a row was written meanwhile the stream fails with `StoreChanged` rather than end.
  * Leases and the memberships of processes are not in it.
  *
- * Fails with `StoreCorrupt` where a text is no UTF-8, with `TransferUnsupported` on a store in memory, and with `StoreRejected` where
- * `pageSize` is none.
+ * A text that is no UTF-8 is in it as its bytes; only where SQLite keeps all texts of a file as UTF-16, one that is no Unicode is
+ * `StoreCorrupt`. Fails with `TransferUnsupported` on a store in memory, and with `StoreRejected` where `pageSize` is none.
  *
  * @since 0.1.0
  * @category transfer
@@ -99,6 +99,9 @@ export const exportText = (
  *
  * The store must be empty, unless `replace` says otherwise. An import that was interrupted goes on when it is run again with the same text,
  * from its beginning.
+ *
+ * Of imports into one store at the same time one goes on, and the others stop with `ImportRefused`: the one that was begun last, where another
+ * was under way.
  *
  * Fails with `InvalidExport` where the text is no export or not a whole one, with `ImportRefused` where the store has other rows, and with
  * `ImportDiffers` where something else has written to the store meanwhile.

@@ -12,7 +12,8 @@ import { printable } from "./internal/util/printable.js"
  *
  * - `line`: the line that is wrong, counted from 1; of one that ends too early, the last that is there.
  * - `reason`: `"line"` where it is no line of an export, `"version"` where it is one of a later format or schema, `"truncated"` where the
- *   end is missing, and `"hash"` where rows were changed, or left out.
+ *   end is missing, `"hash"` where rows were changed, or left out, and `"text"` where a text is no UTF-8 and the store that it is for could not
+ *   read it again, as one of libSQL's.
  *
  * @since 0.1.0
  * @category errors
@@ -21,7 +22,7 @@ export class InvalidExport extends Schema.TaggedError<InvalidExport>("holdfast/T
   "InvalidExport",
   {
     line: Schema.Number,
-    reason: Schema.Literal("line", "version", "truncated", "hash"),
+    reason: Schema.Literal("line", "version", "truncated", "hash", "text"),
     problem: Schema.String
   }
 ) {
@@ -31,24 +32,32 @@ export class InvalidExport extends Schema.TaggedError<InvalidExport>("holdfast/T
   }
 }
 
+const refusals = {
+  "not-empty":
+    "the store has rows already, which are not those of this export: import into an empty store, or replace what is there",
+  "other-import":
+    "an import of another export into this store was begun and has not ended: go on with that one, or replace what is there",
+  "under-way":
+    "another import into this store went on meanwhile, and this one has stopped: let that one end, or import again with replace"
+}
+
 /**
  * The store has rows already, of which nothing was changed.
  *
  * - `"not-empty"`: they are not those of an import.
  * - `"other-import"`: they are those of an import of another export that was begun and has not ended.
+ * - `"under-way"`: another import wrote to the store while this one did. What this one had written the other one has taken over, or removed.
  *
  * @since 0.1.0
  * @category errors
  */
 export class ImportRefused extends Schema.TaggedError<ImportRefused>("holdfast/TransferError/ImportRefused")(
   "ImportRefused",
-  { reason: Schema.Literal("not-empty", "other-import") }
+  { reason: Schema.Literal("not-empty", "other-import", "under-way") }
 ) {
   /** @since 0.1.0 */
   override get message(): string {
-    return this.reason === "not-empty"
-      ? "the store has rows already, which are not those of this export: import into an empty store, or replace what is there"
-      : "an import of another export into this store was begun and has not ended: go on with that one, or replace what is there"
+    return refusals[this.reason]
   }
 }
 

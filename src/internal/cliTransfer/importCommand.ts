@@ -3,6 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import type { Rows } from "../../EncodedStore.js"
 import type { Imported } from "../../Transfer.js"
+import type { ImportRefused } from "../../TransferError.js"
 import { failed, refused, unsound } from "../cli/failure.js"
 import * as format from "../cli/format.js"
 import type { OpenStore } from "../cli/openStore.js"
@@ -37,14 +38,18 @@ const print = (json: boolean, found: Pick<Imported, "rows" | "tables" | "sha256"
     { name: "total", value: format.many(found.rows, "row"), color: "bold" as const }
   ])
 
+const refusals: { readonly [reason in ImportRefused["reason"]]: (name: string) => string } = {
+  "not-empty": (name) =>
+    `${name} has rows already, which are not those of this export: name an empty store, or give --replace`,
+  "other-import": (name) =>
+    `an import of another export into ${name} was begun and has not ended: go on with that one, or give --replace`,
+  "under-way": (name) =>
+    `another import into ${name} went on meanwhile, and this one has stopped: let that one end, or import again with --replace`
+}
+
 /** What keeps a store from being imported into, in the words of the command. */
 const explained = (name: string) => ({
-  ImportRefused: ({ reason }: { readonly reason: "not-empty" | "other-import" }) =>
-    refused(
-      reason === "not-empty"
-        ? `${name} has rows already, which are not those of this export: name an empty store, or give --replace`
-        : `an import of another export into ${name} was begun and has not ended: go on with that one, or give --replace`
-    ),
+  ImportRefused: ({ reason }: Pick<ImportRefused, "reason">) => refused(refusals[reason](name)),
   ImportDiffers: ({
     expected,
     found,
@@ -77,7 +82,7 @@ const importInto = (
       return yield* refused("nothing was removed, and nothing imported")
     }
     // What is there is not removed for a file that turns out to be no whole export.
-    if (replaces && again !== undefined) yield* check(again, described)
+    if (replaces && again !== undefined) yield* check(again, rows)
     const onProgress = (count: number) => screen.progress(`${format.many(count, "row")} imported`)
     const imported = yield* Effect.catchTags(run(rows, text, { pageSize, replace, onProgress }), explained(name))
     yield* print(options.json, imported)

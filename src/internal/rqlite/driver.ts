@@ -105,6 +105,7 @@ export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlD
       )
 
     const driver: SqlDriver = {
+      readsAnyText: true,
       transaction: (call, statements) =>
         options.cutsAtNull && statements.some(isCut) ? Effect.fail(cut(call)) : execute(call, statements),
       query: (call, statement) => Effect.mapError(rowsOf(call, statement), (error) => toStoreError(call, error))

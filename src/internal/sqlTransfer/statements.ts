@@ -4,6 +4,7 @@ import type { Table } from "../schema/columns.js"
 import { exact } from "../sql/expressions.js"
 import { lines } from "../util/lines.js"
 import { numbered, tableOf, tables } from "./tables.js"
+import type { Form } from "./texts.js"
 
 /** The expression of a value, whose text depends on its type alone, and what is bound to it. */
 interface Bound {
@@ -19,16 +20,17 @@ const bind = (value: StoredValue): Bound => {
   if (typeof value === "number") return { sql: "CAST(? AS INTEGER)", param: value }
   if ("integer" in value) return { sql: "CAST(? AS INTEGER)", param: value.integer }
   if ("bytes" in value) return { sql: "unhex(?)", param: value.bytes }
+  if ("text" in value) return { sql: "CAST(unhex(?) AS TEXT)", param: value.text }
   return { sql: "CAST(? AS REAL)", param: typeof value.real === "number" ? value.real : infinities[value.real] }
 }
 
 /** A column in a form that all clients read alike, whatever it holds: its type comes beside it. */
-const portable = (column: string): string => lines`
+const portable = (column: string, form: Form): string => lines`
   CASE typeof(${column})
     WHEN 'integer' THEN ${exact(column)}
     WHEN 'real' THEN CASE WHEN abs(${column}) < 9e999 THEN ${column} ELSE CAST(${column} AS TEXT) END
     WHEN 'blob' THEN hex(${column})
-    ELSE ${column}
+    ELSE ${form === "text" ? column : `hex(CAST(${column} AS BLOB))`}
   END`
 
 /** How many bytes a column takes, as `sizeOf` counts them of what was read. */
@@ -40,7 +42,7 @@ const bytes = (column: string): string => lines`
   END`
 
 /** The rows behind a position, as many as are asked for and fit: those before which there is room. */
-const select = (name: string, { columns, key }: Table, behind: string): string => {
+const select = (name: string, { columns, key }: Table, behind: string, form: Form): string => {
   const names = Object.keys(columns)
   const keys = key.join(", ")
   const size = names.map(bytes).join("\n+ ")
@@ -48,7 +50,8 @@ const select = (name: string, { columns, key }: Table, behind: string): string =
     SELECT ${key.map((column) => `typeof(${column})`).join(" || ' ' || ")},
       ${names.map((column) => `typeof(${column})`).join(" || ' ' || ")},
       ${size},
-      ${[...key, ...names].map(portable).join(",\n")}
+      hex(CAST('a' AS BLOB)),
+      ${[...key, ...names].map((column) => portable(column, form)).join(",\n")}
     FROM ${name}
     WHERE ${behind}
     ORDER BY ${keys}
@@ -134,7 +137,8 @@ export const makeStatements = (p: string) => {
     read: (
       name: RowTable,
       after: ReadonlyArray<StoredValue> | undefined,
-      limit: { readonly rows: number; readonly bytes: number }
+      limit: { readonly rows: number; readonly bytes: number },
+      form: Form
     ): Statement => {
       const table = tableOf(name)
       const position = (after ?? []).map(bind)
@@ -142,7 +146,7 @@ export const makeStatements = (p: string) => {
       const behind = after === undefined ? "TRUE" : `(${table.key.join(", ")}) > (${places})`
       const params = position.map(({ param }) => param)
       return {
-        sql: text(`read ${name} ${places}`, () => select(`${p}${name}`, table, behind)),
+        sql: text(`read ${form} ${name} ${places}`, () => select(`${p}${name}`, table, behind, form)),
         params: [...params, ...params, limit.rows, limit.bytes]
       }
     },
@@ -167,6 +171,23 @@ export const makeStatements = (p: string) => {
       SELECT value
       FROM ${p}holdfast_meta
       WHERE key = 'import'`,
+
+    /**
+     * Fails, and with it its transaction, where another mark is there than one that is expected or that is set already: a value must not be
+     * null.
+     */
+    expectMark: (expected: string | undefined, mark: string): Statement => ({
+      sql: lines`
+        INSERT INTO ${p}holdfast_meta (key, value)
+        SELECT 'import', NULL
+        WHERE ${expected === undefined ? "" : "NOT "}EXISTS (
+          SELECT 1
+          FROM ${p}holdfast_meta
+          WHERE key = 'import'
+            AND ${expected === undefined ? "value <> ?" : "value IN (?, ?)"}
+        )`,
+      params: expected === undefined ? [mark] : [expected, mark]
+    }),
 
     setMark: lines`
       INSERT INTO ${p}holdfast_meta (key, value)

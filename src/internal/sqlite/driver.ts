@@ -79,6 +79,7 @@ export const make = ({
     const single: LazyDriver = {
       embedded: true,
       exclusive: filename === memory,
+      readsAnyText: true,
       transaction: (call, statements) =>
         retryWhileBusy(
           call,

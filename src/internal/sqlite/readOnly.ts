@@ -71,6 +71,7 @@ const openAs = (library: Library, filename: string, access: Access): Opening<Sql
     const patiently = busyRetry.make(Duration.seconds(5), makeTurn())
     const driver: SqlDriver = {
       embedded: true,
+      readsAnyText: true,
       snapshot: snapshot.ofFile(library, filename, patiently, access),
       transaction: () => Effect.fail(refusal),
       query: (call, statement) => patiently(call, connection.query(statement))

@@ -10,7 +10,7 @@ import { Reader } from "./reader.js"
 /** Reads an export, and does nothing with it: whether it is whole, and what it holds. */
 export const check = <E, R>(
   text: Stream.Stream<string, E, R>,
-  known: Pick<Rows, "schema" | "tables">
+  known: Pick<Rows, "schema" | "tables" | "anyText">
 ): Effect.Effect<Pick<Imported, "rows" | "tables" | "sha256">, E | InvalidExport, R> =>
   Effect.gen(function* () {
     const reader = new Reader(yield* hashing, known)

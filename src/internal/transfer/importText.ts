@@ -6,6 +6,7 @@ import type { StoreError } from "../../StoreError.js"
 import type { Imported } from "../../Transfer.js"
 import { ImportDiffers, ImportRefused, InvalidExport } from "../../TransferError.js"
 import { type Hashing, hashing, ofTable } from "./digest.js"
+import { Ids } from "../../Ids.js"
 import * as marks from "./mark.js"
 import { linesOf } from "./pieces.js"
 import { Reader } from "./reader.js"
@@ -16,22 +17,27 @@ export interface Settings {
   readonly onProgress: (rows: number) => Effect.Effect<void>
 }
 
-/** Where an import begins: behind what is in the store of it already, and with what is to be removed before. */
+/**
+ * Where an import begins: behind what is in the store of it already, and with what is to be removed before. `mark` is the one that the store
+ * had then.
+ */
 interface Start {
+  readonly mark: Option.Option<string>
   readonly before: Option.Option<marks.Mark>
   readonly clear: "all" | "numbers"
 }
 
 const notEmpty = new ImportRefused({ reason: "not-empty" })
 const other = new ImportRefused({ reason: "other-import" })
+const underWay = new ImportRefused({ reason: "under-way" })
 
 const startOf = (rows: Rows, { replace }: Settings): Effect.Effect<Start, StoreError | ImportRefused> =>
   Effect.gen(function* () {
-    if (replace) return { before: Option.none(), clear: "all" }
-    const before = Option.map(yield* rows.mark, marks.decode)
-    if (yield* rows.isEmpty) return { before: Option.none(), clear: "numbers" }
-    if (Option.isNone(before)) return yield* notEmpty
-    return { before, clear: "numbers" }
+    const mark = yield* rows.mark
+    if (replace) return { mark, before: Option.none(), clear: "all" }
+    if (yield* rows.isEmpty) return { mark, before: Option.none(), clear: "numbers" }
+    if (Option.isNone(mark)) return yield* notEmpty
+    return { mark, before: Option.map(mark, marks.decode), clear: "numbers" }
   })
 
 /** Compares the tables with what the export says of them. */
@@ -52,7 +58,7 @@ const maxCharacters = 1_000_000
 class Importer {
   private page: Array<TransferRow> = []
   private characters = 0
-  private start: Start = { before: Option.none(), clear: "numbers" }
+  private start: Start = { mark: Option.none(), before: Option.none(), clear: "numbers" }
   private cleared = false
   private resumed = 0
   private ended = false
@@ -60,7 +66,8 @@ class Importer {
   constructor(
     private readonly rows: Rows,
     private readonly reader: Reader,
-    private readonly settings: Settings
+    private readonly settings: Settings,
+    private readonly id: string
   ) {}
 
   /** How many lines are in the store from before. */
@@ -68,14 +75,20 @@ class Importer {
     return Option.match(this.start.before, { onNone: () => 0, onSome: ({ lines }) => lines })
   }
 
-  private write(done: boolean): Effect.Effect<void, StoreError> {
+  private write(done: boolean): Effect.Effect<void, StoreError | ImportRefused> {
     const { reader, rows } = this
     const clear = this.cleared || Option.isSome(this.start.before) ? "nothing" : this.start.clear
     // The last line is not one that is counted and hashed.
     const lines = this.ended ? reader.line - 1 : reader.line
-    const mark = marks.encode({ lines, sha256: reader.sha256, done })
-    return Effect.suspend(() => rows.write({ clear, rows: this.page, mark })).pipe(
-      Effect.tap(() => {
+    const mark = marks.encode({ lines, sha256: reader.sha256, done, by: this.id })
+    const { mark: expected } = this.start
+    return Effect.suspend(() => rows.write({ clear, rows: this.page, expected, mark })).pipe(
+      Effect.filterOrFail(
+        (written) => written,
+        () => underWay
+      ),
+      Effect.flatMap(() => {
+        this.start = { ...this.start, mark: Option.some(mark) }
         this.page = []
         this.characters = 0
         this.cleared = true
@@ -122,7 +135,7 @@ class Importer {
     })
   }
 
-  finish(hashing: Hashing): Effect.Effect<Imported, StoreError | InvalidExport | ImportDiffers> {
+  finish(hashing: Hashing): Effect.Effect<Imported, StoreError | InvalidExport | ImportDiffers | ImportRefused> {
     const { reader, resumed, rows, settings } = this
     const imported = { rows: reader.count, before: resumed, tables: reader.rowsOfTables, sha256: reader.sha256 }
     return Effect.gen(this, function* () {
@@ -145,7 +158,7 @@ export const run = <E, R>(
 ): Effect.Effect<Imported, E | StoreError | InvalidExport | ImportRefused | ImportDiffers, R> =>
   Effect.gen(function* () {
     const makeHash = yield* hashing
-    const importer = new Importer(rows, new Reader(makeHash, rows), settings)
+    const importer = new Importer(rows, new Reader(makeHash, rows), settings, yield* (yield* Ids).next)
     yield* Stream.runForEach(linesOf(text), (batch) =>
       Effect.gen(function* () {
         for (const line of batch) {

@@ -21,6 +21,19 @@ export const end = (of: string, rows: number, sha256: string): string => JSON.st
 const isObject = (u: unknown): u is { readonly [key: string]: unknown } =>
   typeof u === "object" && u !== null && !Array.isArray(u)
 
+const isHex = (u: unknown): u is string => typeof u === "string" && /^([0-9a-f]{2})*$/.test(u)
+
+const isUtf8 = (hex: string): boolean => {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
+    )
+    return true
+  } catch {
+    return false
+  }
+}
+
 const isTagged = (u: { readonly [key: string]: unknown }): boolean => {
   const [entry, another] = Object.entries(u)
   if (entry === undefined || another !== undefined) return false
@@ -31,7 +44,9 @@ const isTagged = (u: { readonly [key: string]: unknown }): boolean => {
     case "real":
       return typeof value === "number" || value === "Infinity" || value === "-Infinity"
     case "bytes":
-      return typeof value === "string" && /^([0-9a-f]{2})*$/.test(value)
+      return isHex(value)
+    case "text":
+      return isHex(value) && !isUtf8(value)
     default:
       return false
   }

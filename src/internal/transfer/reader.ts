@@ -1,10 +1,13 @@
-import type { Rows, TransferRow, TransferTable } from "../../EncodedStore.js"
+import type { Rows, StoredValue, TransferRow, TransferTable } from "../../EncodedStore.js"
 import { InvalidExport } from "../../TransferError.js"
 import { type Digest, Digester, type Hashing } from "./digest.js"
 import * as lines from "./line.js"
 
 /** What a line was, to whoever takes the rows. */
 export type Taken = { readonly _tag: "Row"; readonly row: TransferRow } | { readonly _tag: "Header" | "End" | "Whole" }
+
+const isNoUtf8 = (value: StoredValue | undefined): boolean =>
+  typeof value === "object" && value !== null && "text" in value
 
 /** The line by line reading of an export, with all its checks. A store's tables say which rows there can be. */
 export class Reader {
@@ -21,7 +24,7 @@ export class Reader {
 
   constructor(
     private readonly hashing: Hashing,
-    private readonly known: Pick<Rows, "schema" | "tables">
+    private readonly known: Pick<Rows, "schema" | "tables" | "anyText">
   ) {
     this.columns = new Map(known.tables.map(({ columns, name }) => [name, { name, columns: new Set(columns) }]))
     this.all = new Digester(hashing)
@@ -99,6 +102,11 @@ export class Reader {
     const unknown = names.find((name) => !found.columns.has(name))
     if (unknown !== undefined) return this.invalid("line", `${table} has no column ${JSON.stringify(unknown)}`)
     if (names.length < found.columns.size) return this.invalid("line", `a column of ${table} is missing`)
+    const unreadable = this.known.anyText ? undefined : names.find((name) => isNoUtf8(columns[name]))
+    if (unreadable !== undefined) {
+      const text = `the text ${JSON.stringify(unreadable)} of ${table} is no UTF-8`
+      return this.invalid("text", `${text}, and this database's client cannot read one that is not`)
+    }
     this.open = table
     this.rows++
     this.table.add(text)

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { Timer, Work, WorkItem } from "./Commit.js"
 import type { Burial, Failure, Kind } from "./DeadLetter.js"
 import type { Status } from "./Execution.js"
-import type { FencingToken, Pool, Renewal } from "./Lease.js"
+import type { FencingToken, NamedPool, Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreError } from "./StoreError.js"
 
@@ -535,6 +535,10 @@ export interface EncodedActivityReads {
     StoreError
   >
   readonly ownedActivities: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
+  /** At most so many who run activities, and how many each. */
+  readonly activityOwners: (
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly owner: string; readonly count: number }>, StoreError>
 }
 
 /**
@@ -715,6 +719,8 @@ export interface Encoded extends EncodedActivities {
     limit: number
   ) => Effect.Effect<{ readonly removed: number; readonly next: number | undefined }, StoreError>
   readonly leases: (pool: string) => Effect.Effect<Pool, StoreError>
+  /** Those that have members or leases. */
+  readonly leasePools: Effect.Effect<ReadonlyArray<NamedPool>, StoreError>
   readonly renewLeases: (renewal: EncodedRenewal) => Effect.Effect<void, StoreError>
   readonly leaveLeases: (pool: string, holder: string) => Effect.Effect<void, StoreError>
   readonly publishDefinition: (definition: PublishedDefinition) => Effect.Effect<void, StoreError>

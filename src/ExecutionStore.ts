@@ -29,7 +29,7 @@ import type { Event } from "./Event.js"
 import type { Attributes, Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
 import * as internal from "./internal/store/store.js"
 import * as log from "./internal/telemetry/log.js"
-import type { FencingToken, Pool, Renewal } from "./Lease.js"
+import type { FencingToken, NamedPool, Pool, Renewal } from "./Lease.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
 import type { StoreConflict, StoreCorrupt, StoreError } from "./StoreError.js"
 import type * as Time from "./Time.js"
@@ -591,6 +591,9 @@ export interface Activities {
   /** The claims of an owner that stand. */
   readonly owned: (owner: string) => Effect.Effect<ReadonlyArray<ActivityRun>, StoreError>
 
+  /** Who runs activities now and how many, in the order of their names; 1,000 of them at most. */
+  readonly owners: Effect.Effect<ReadonlyArray<{ readonly owner: string; readonly count: number }>, StoreError>
+
   /**
    * Ends the activity of a key, whoever runs it: what `event` makes of it goes to its execution, in one transaction. False where there
    * is none.
@@ -680,6 +683,9 @@ export interface Ledger {
 export interface Leases {
   /** The members and the leases of a pool. A pool without any is empty, and no error. */
   readonly load: (pool: string) => Effect.Effect<Pool, StoreError>
+
+  /** All pools that have members or leases, in the order of their names: who shares the work of this store, for people to see. */
+  readonly pools: Effect.Effect<ReadonlyArray<NamedPool>, StoreError>
 
   /**
    * Renews a member of a pool, gives leases back and takes leases that are free, in one transaction. {@link Leases.load} shows which leases

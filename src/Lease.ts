@@ -74,6 +74,16 @@ export interface Pool {
 }
 
 /**
+ * A pool and its name.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface NamedPool extends Pool {
+  readonly name: string
+}
+
+/**
  * A renewal of a member, which joins the pool where it is no member yet, and what it does in the same transaction, in this order. `ttl` is
  * in seconds.
  *

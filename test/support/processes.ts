@@ -24,6 +24,7 @@ export const breakable = (store: ExecutionStore.ExecutionStore) => {
       ...store,
       leases: {
         load: (pool: string) => unlessBroken("leases", store.leases.load(pool)),
+        pools: unlessBroken("leasePools", store.leases.pools),
         renew: (renewal: Parameters<typeof store.leases.renew>[0]) =>
           unlessBroken("renewLeases", store.leases.renew(renewal)),
         leave: (pool: string, holder: string) => unlessBroken("leaveLeases", store.leases.leave(pool, holder))

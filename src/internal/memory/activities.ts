@@ -326,7 +326,14 @@ const makeReads = ({ activities }: Tables): EncodedActivityReads => ({
       Array.from(activities.owned()).flatMap((row) =>
         row.owner === owner && row.claim !== null ? [{ seq: row.seq, claim: row.claim }] : []
       )
-    )
+    ),
+
+  activityOwners: (limit) =>
+    Effect.sync(() => {
+      const counts = new Map<string, number>()
+      for (const { owner } of activities.owned()) if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1)
+      return Array.from(counts, ([owner, count]) => ({ owner, count })).slice(0, limit)
+    })
 })
 
 /** Activities: what waits, who runs it, and how it ends. */

@@ -14,6 +14,11 @@ interface Pool {
 export class Pools {
   private readonly pools = new Map<string, Pool>()
 
+  /** Those that hold anything. */
+  all(): ReadonlyArray<readonly [name: string, pool: Pool]> {
+    return Array.from(this.pools).filter(([, { leases, members }]) => leases.size + members.size > 0)
+  }
+
   get(name: string): Pool {
     const pool = this.pools.get(name) ?? { members: new Map(), leases: new Map() }
     this.pools.set(name, pool)
@@ -62,13 +67,16 @@ export const fenced = <A>(
     fence === undefined || pools.isHeld(fence) ? Effect.succeed(write()) : Effect.fail(leaseLost(call, fence))
   )
 
+const contents = ({ leases, members }: Pool) => ({
+  members: Array.from(members.values()),
+  leases: Array.from(leases.values())
+})
+
 /** Leases. */
-export const make = ({ pools }: Tables): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> => ({
-  leases: (pool) =>
-    Effect.sync(() => {
-      const { leases, members } = pools.get(pool)
-      return { members: Array.from(members.values()), leases: Array.from(leases.values()) }
-    }),
+export const make = ({ pools }: Tables): Pick<Encoded, "leases" | "leasePools" | "renewLeases" | "leaveLeases"> => ({
+  leases: (pool) => Effect.sync(() => contents(pools.get(pool))),
+
+  leasePools: Effect.sync(() => pools.all().map(([name, pool]) => ({ name, ...contents(pool) }))),
 
   renewLeases: (renewal) => Effect.sync(() => pools.renew(renewal)),
 

@@ -114,7 +114,14 @@ const makeReadSql = (p: string) => ({
   owned: lines`
     SELECT ${exact("seq")}, claim
     FROM ${p}holdfast_activities
-    WHERE owner = ?`
+    WHERE owner = ?`,
+
+  owners: lines`
+    SELECT owner, COUNT(*)
+    FROM ${p}holdfast_activities
+    WHERE owner IS NOT NULL
+    GROUP BY owner
+    LIMIT ?`
 })
 
 /**

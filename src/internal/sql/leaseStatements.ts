@@ -16,6 +16,13 @@ export const makeLeaseSql = (p: string) => {
       FROM ${leases}
       WHERE pool = ?`,
 
+    pools: lines`
+      SELECT pool, 0, holder, beat, ttl, renewed_at
+      FROM ${members}
+      UNION ALL
+      SELECT pool, 1, name, holder, ${exact("fence")}, NULL
+      FROM ${leases}`,
+
     isHeld: `SELECT ${held(p)}`,
 
     evict: lines`

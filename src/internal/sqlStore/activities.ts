@@ -243,6 +243,10 @@ const makeReads = (database: Database): EncodedActivityReads => {
     ownedActivities: (owner) =>
       Effect.map(pages.rows(database, { operation: "ownedActivities" }, sql.owned, owner), (rows) =>
         rows.flatMap(([seq, claim]) => (typeof seq === "number" && typeof claim === "string" ? [{ seq, claim }] : []))
+      ),
+    activityOwners: (limit) =>
+      Effect.map(pages.rows(database, { operation: "activityOwners" }, sql.owners, limit), (rows) =>
+        rows.map(([owner, count]) => ({ owner: String(owner), count: Number(count) }))
       )
   }
 }

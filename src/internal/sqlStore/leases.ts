@@ -22,19 +22,37 @@ const lease = ([name, holder, fence]: Row): Lease => ({
   fence: reader.integerColumn(fence, "fence")
 })
 
+const call = { operation: "leases" }
+
+/** What rows of members and leases say, of which each begins with its pool and which of the two it is. */
+const decode = (rows: ReadonlyArray<Row>) => {
+  const decoded = <A>(kind: number, table: string, decode: (row: Row) => A) =>
+    Effect.forEach(
+      rows.filter((row) => row[1] === kind),
+      ([pool, , ...columns]) => decodeRow(call, table, [pool, ...columns], ([, ...columns]) => decode(columns))
+    )
+  return Effect.all({
+    members: decoded(0, "holdfast_members", member),
+    leases: decoded(1, "holdfast_leases", lease)
+  })
+}
+
 const load = (database: Database, pool: string) =>
+  Effect.flatMap(pages.rows(database, call, database.sql.leases.read, pool, pool), (rows) =>
+    decode(rows.map((row) => [pool, ...row]))
+  )
+
+const loadPools = (database: Database) =>
   Effect.gen(function* () {
-    const call = { operation: "leases" }
-    const rows = yield* pages.rows(database, call, database.sql.leases.read, pool, pool)
-    const decoded = <A>(kind: number, table: string, decode: (row: Row) => A) =>
-      Effect.forEach(
-        rows.filter((row) => row[0] === kind),
-        ([, ...columns]) => decodeRow(call, table, [pool, ...columns], ([, ...columns]) => decode(columns))
-      )
-    return {
-      members: yield* decoded(0, "holdfast_members", member),
-      leases: yield* decoded(1, "holdfast_leases", lease)
+    const rows = yield* pages.rows(database, { operation: "leasePools" }, database.sql.leases.pools)
+    const pools = new Map<string, Array<Row>>()
+    for (const row of rows) {
+      const name = String(row[0])
+      const known = pools.get(name)
+      if (known === undefined) pools.set(name, [row])
+      else known.push(row)
     }
+    return yield* Effect.forEach(pools, ([name, rows]) => Effect.map(decode(rows), (pool) => ({ name, ...pool })))
   })
 
 const renewal = (sql: Sql["leases"], renewal: EncodedRenewal): ReadonlyArray<Statement> => {
@@ -56,10 +74,12 @@ const renewal = (sql: Sql["leases"], renewal: EncodedRenewal): ReadonlyArray<Sta
  * Leases. Their writes do the same when they are applied again; what arrives late, after others, at most seems a sign of life, or gives a
  * lease to a member that finds out with its next renewal.
  */
-export const make = (database: Database): Pick<Encoded, "leases" | "renewLeases" | "leaveLeases"> => {
+export const make = (database: Database): Pick<Encoded, "leases" | "leasePools" | "renewLeases" | "leaveLeases"> => {
   const sql = database.sql.leases
   return {
     leases: (pool) => load(database, pool),
+
+    leasePools: loadPools(database),
 
     renewLeases: (encoded) =>
       Effect.asVoid(repeatableWrite.run(database, { operation: "renewLeases" }, renewal(sql, encoded))),

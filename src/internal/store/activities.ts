@@ -10,6 +10,7 @@ import type { StoreCorrupt, StoreRejected } from "../../StoreError.js"
 import * as Time from "../../Time.js"
 import { statuses } from "../codec/execution.js"
 import * as rows from "../codec/row.js"
+import { compareUtf8 } from "../codec/utf8Order.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import { type Backend, checkIds, checkWhole, defaultPage, maxPage, numberOf, quiet, seconds } from "./backend.js"
@@ -117,6 +118,46 @@ const makeEnds = (backend: Backend): Pick<ExecutionStore["activities"], "complet
   }
 }
 
+/** What waits, and who runs it. */
+const makeReads = (
+  backend: Backend
+): Pick<ExecutionStore["activities"], "list" | "of" | "waiting" | "owned" | "owners"> => ({
+  list: ({ after = 0, limit = defaultPage } = {}) =>
+    Effect.gen(function* () {
+      const operation = "listActivities"
+      yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
+      yield* checkWhole({ operation }, "after", after, 0)
+      const found = yield* backend.encoded.listActivities(after, limit + 1)
+      const page = found.slice(0, limit)
+      const next = found.length > limit ? Option.fromNullable(numberOf(page.at(-1)?.seq)) : Option.none()
+      return { ...rows.partition(page, decode(operation)), next }
+    }),
+
+  of: (executionId) =>
+    Effect.gen(function* () {
+      const operation = "activitiesOf"
+      yield* checkIds(backend, { operation, executionId }, { executionId })
+      const found = yield* backend.encoded.activitiesOf(executionId, undefined, Number.POSITIVE_INFINITY)
+      return rows.partition(found, decode(operation)).entries
+    }),
+
+  waiting: (owner) =>
+    Effect.zipRight(
+      validate.refuse({ operation: "waitingActivities" }, "owner", validate.leaseName(owner)),
+      backend.encoded.waitingActivities(owner)
+    ),
+
+  owned: (owner) =>
+    Effect.zipRight(
+      validate.refuse({ operation: "ownedActivities" }, "owner", validate.leaseName(owner)),
+      backend.encoded.ownedActivities(owner)
+    ),
+
+  owners: Effect.map(backend.encoded.activityOwners(maxPage), (found) =>
+    found.toSorted((one, other) => compareUtf8(one.owner, other.owner))
+  )
+})
+
 /** Activities: what waits, who runs it, and how it ends. */
 export const make = (backend: Backend): ExecutionStore["activities"] => {
   const { encoded, notify } = backend
@@ -125,31 +166,7 @@ export const make = (backend: Backend): ExecutionStore["activities"] => {
   }
 
   return {
-    list: ({ after = 0, limit = defaultPage } = {}) =>
-      Effect.gen(function* () {
-        const operation = "listActivities"
-        yield* checkWhole({ operation }, "limit", limit, 1, maxPage)
-        yield* checkWhole({ operation }, "after", after, 0)
-        const found = yield* encoded.listActivities(after, limit + 1)
-        const page = found.slice(0, limit)
-        const next = found.length > limit ? Option.fromNullable(numberOf(page.at(-1)?.seq)) : Option.none()
-        return { ...rows.partition(page, decode(operation)), next }
-      }),
-
-    of: (executionId) =>
-      Effect.gen(function* () {
-        const operation = "activitiesOf"
-        yield* checkIds(backend, { operation, executionId }, { executionId })
-        const found = yield* encoded.activitiesOf(executionId, undefined, Number.POSITIVE_INFINITY)
-        return rows.partition(found, decode(operation)).entries
-      }),
-
-    waiting: (owner) =>
-      Effect.zipRight(
-        validate.refuse({ operation: "waitingActivities" }, "owner", validate.leaseName(owner)),
-        encoded.waitingActivities(owner)
-      ),
-
+    ...makeReads(backend),
     claim: claim(backend),
     ...makeEnds(backend),
 
@@ -184,12 +201,6 @@ export const make = (backend: Backend): ExecutionStore["activities"] => {
         Effect.tap(encoded.releaseActivities(owner), () => Effect.sync(() => changed(1)))
       ),
 
-    releaseOrphans: Effect.tap(encoded.releaseOrphans, (freed) => Effect.sync(() => changed(freed))),
-
-    owned: (owner) =>
-      Effect.zipRight(
-        validate.refuse({ operation: "ownedActivities" }, "owner", validate.leaseName(owner)),
-        encoded.ownedActivities(owner)
-      )
+    releaseOrphans: Effect.tap(encoded.releaseOrphans, (freed) => Effect.sync(() => changed(freed)))
   }
 }

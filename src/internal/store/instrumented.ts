@@ -250,6 +250,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       releaseAll: measured("releaseActivities", store.activities.releaseAll),
       releaseOrphans: operation("releaseOrphans")(store.activities.releaseOrphans),
       owned: measured("ownedActivities", store.activities.owned),
+      owners: operation("activityOwners")(store.activities.owners),
       cancel: measuredCancel(store.activities.cancel)
     },
     attributes: instrumentedAttributes(store.attributes),
@@ -260,6 +261,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     },
     leases: {
       load: measured("leases", store.leases.load),
+      pools: operation("leasePools")(store.leases.pools),
       renew: measured("renewLeases", store.leases.renew),
       leave: measured("leaveLeases", store.leases.leave)
     },

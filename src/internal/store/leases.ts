@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
+import type { Pool } from "../../Lease.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import * as validate from "../codec/validate.js"
 import { type Backend, seconds } from "./backend.js"
@@ -20,17 +21,22 @@ const checkNames = (call: validate.Call, names: { readonly [path: string]: strin
 const ttlProblem = (ttl: number): string | undefined =>
   Number.isFinite(ttl) && ttl > 0 ? undefined : `expected seconds above 0, found ${String(ttl)}`
 
+const sorted = ({ leases, members }: Pool): Pool => ({
+  members: members.toSorted(byName((member) => member.holder)),
+  leases: leases.toSorted(byName((lease) => lease.name))
+})
+
 /** Leases, checked on their way in and put into order on their way out. */
 export const make = ({ encoded }: Backend): ExecutionStore["leases"] => ({
   load: (pool) =>
     Effect.gen(function* () {
       yield* checkNames({ operation: "leases" }, { pool })
-      const { leases, members } = yield* encoded.leases(pool)
-      return {
-        members: members.toSorted(byName((member) => member.holder)),
-        leases: leases.toSorted(byName((lease) => lease.name))
-      }
+      return sorted(yield* encoded.leases(pool))
     }),
+
+  pools: Effect.map(encoded.leasePools, (pools) =>
+    pools.map(({ name, ...pool }) => ({ name, ...sorted(pool) })).toSorted(byName(({ name }) => name))
+  ),
 
   renew: ({ claim = [], evict = [], holder, pool, release = [], ttl }) =>
     Effect.gen(function* () {

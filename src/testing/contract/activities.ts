@@ -441,6 +441,22 @@ const ending = ({ test }: Subject): void => {
 }
 
 const owners = ({ test }: Subject): void => {
+  test("who runs how many is told, also of whom is no member any more", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      expect(yield* store.activities.owners).toEqual([])
+      yield* store.commit(order("a"), { activities: some("k", "l", "m", "n") })
+      yield* claim("two", { limit: 2 })
+      const [run] = (yield* claim("one", { limit: 1 })).entries
+      expect(yield* store.activities.owners).toEqual([
+        { owner: "one", count: 1 },
+        { owner: "two", count: 2 }
+      ])
+      yield* complete(run)
+      yield* store.leases.leave(pool, "two")
+      expect(yield* store.activities.owners).toEqual([{ owner: "two", count: 2 }])
+    }))
+
   test("what is claimed by whom is no member any more is freed, and that owner writes nothing", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore

@@ -184,6 +184,26 @@ export const leases = ({ test }: Subject): void => {
         expect((yield* members("q")).map((member) => member.holder)).toEqual(["b"])
       }))
 
+    test("pools are told by name, with what is in them", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        expect(yield* store.leases.pools).toEqual([])
+        yield* TestClock.setTime(1_790_000_000_125)
+        yield* renew("b", { claim: ["2", "1"] })
+        yield* renew("a", { ttl: 2 })
+        yield* renew("b", { pool: "\u{1f4a1}", claim: ["1"] })
+        yield* renew("b", { pool: "\uff01" })
+        yield* store.leases.leave("\u{1f4a1}", "b")
+        const told = yield* store.leases.pools
+        expect(told.map(({ name }) => name)).toEqual(["p", "\uff01", "\u{1f4a1}"])
+        expect(told[0]).toEqual({ name: "p", ...(yield* store.leases.load("p")) })
+        expect(told[0]?.members).toMatchObject([
+          { holder: "a", ttl: 2, renewedAt: 1_790_000_000.125 },
+          { holder: "b", ttl: 10 }
+        ])
+        expect(told[2]).toEqual({ name: "\u{1f4a1}", members: [], leases: [{ name: "1", holder: null, fence: 1 }] })
+      }))
+
     test("names are any texts", () =>
       Effect.gen(function* () {
         for (const name of awkwardTexts) {

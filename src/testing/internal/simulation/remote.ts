@@ -104,7 +104,8 @@ const activities = (encoded: Encoded, send: Send) => {
     dropActivity: write("dropActivity", encoded.dropActivity),
     releaseActivities: write("releaseActivities", encoded.releaseActivities),
     releaseOrphans: write("releaseOrphans", () => encoded.releaseOrphans)(),
-    ownedActivities: read("ownedActivities", encoded.ownedActivities)
+    ownedActivities: read("ownedActivities", encoded.ownedActivities),
+    activityOwners: read("activityOwners", encoded.activityOwners)
   }
 }
 
@@ -114,6 +115,7 @@ const upkeep = (encoded: Encoded, send: Send) => {
     markProcessed: write("markProcessed", encoded.markProcessed),
     pruneProcessed: write("pruneProcessed", encoded.pruneProcessed),
     leases: read("leases", encoded.leases),
+    leasePools: read("leasePools", () => encoded.leasePools)(),
     renewLeases: write("renewLeases", encoded.renewLeases),
     leaveLeases: write("leaveLeases", encoded.leaveLeases),
     publishDefinition: write("publishDefinition", encoded.publishDefinition),

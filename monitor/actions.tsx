@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { get, Problem, post, query } from "./api.js"
+import { type Asked, filterOf, queryOf } from "./asked.js"
 import { EventForm, type Sending } from "./eventForm.js"
 import * as format from "./format.js"
 import { Icon } from "./icons.js"
 import { go, to } from "./route.js"
 import { refresh, tell } from "./state.js"
-import type { Action, Bulk, Filter, Job, LetterFilter, Status, Total } from "./types.js"
+import type { Action, Bulk, Job, LetterFilter, Status, Total } from "./types.js"
 import { Failure, visible } from "./ui.js"
 
 /** A window above the page, which has the keyboard until it is closed. */
@@ -278,22 +279,36 @@ export const ActionDialog = ({
   )
 }
 
-const Counted = ({ path }: { readonly path: string }) => {
-  const [total, setTotal] = useState<Total | Problem | undefined>(undefined)
+type Count = Total | Problem | undefined
+
+/** How many a path of the API counts: none where it is being counted. */
+const useCount = (path: string): Count => {
+  const [found, setFound] = useState<{ readonly path: string; readonly count: Total | Problem } | undefined>(undefined)
   useEffect(() => {
-    setTotal(undefined)
     const gone = new AbortController()
-    get<Total>(path, gone.signal).then(setTotal, (error: unknown) => {
-      if (error instanceof Problem) setTotal(error)
-    })
+    get<Total>(path, gone.signal).then(
+      (count) => setFound({ path, count }),
+      (error: unknown) => {
+        if (error instanceof Problem) setFound({ path, count: error })
+      }
+    )
     return () => gone.abort()
   }, [path])
-  if (total instanceof Problem) return <Failure problem={total} />
+  return found?.path === path ? found.count : undefined
+}
+
+/** Nothing is begun of which it is not known how much it is, or that is nothing. */
+const isSome = (count: Count): boolean => count !== undefined && !(count instanceof Problem) && count.count > 0
+
+const Counted = ({ count }: { readonly count: Count }) => {
+  if (count instanceof Problem) return <Failure problem={count} />
   return (
     <p class="total" role="status">
-      {total === undefined
+      {count === undefined
         ? "Counting"
-        : `${total.exact ? "" : "More than "}${format.whole(total.count)} are selected now.`}
+        : count.count === 0
+          ? "None is selected now: there is nothing to do."
+          : `${count.exact ? "" : "More than "}${format.whole(count.count)} ${count.count === 1 ? "is" : "are"} selected now.`}
     </p>
   )
 }
@@ -305,7 +320,8 @@ const startJob = (bulk: Bulk): Promise<string> =>
   })
 
 /** Something that is done to all executions that a filter selects. */
-export const BulkDialog = ({ filter, onClose }: { readonly filter: Filter; readonly onClose: () => void }) => {
+export const BulkDialog = ({ asked, onClose }: { readonly asked: Asked; readonly onClose: () => void }) => {
+  const filter = filterOf(asked)
   const able = described.filter(
     ({ statuses }) => filter.status === undefined || filter.status.some((each) => statuses.includes(each))
   )
@@ -314,17 +330,12 @@ export const BulkDialog = ({ filter, onClose }: { readonly filter: Filter; reado
   const [sending, setSending] = useState<Sending | undefined>(undefined)
   const { ask, busy, problem } = useAsking(onClose)
   const about = described.find((each) => each.name === name)
+  const statuses = (filter.status ?? about?.statuses ?? []).filter((each) => about?.statuses.includes(each) === true)
+  const counted = queryOf({ ...asked, status: statuses, roots: name === "purge" ? true : filter.roots })
+  const count = useCount(`executions/count${query(counted)}`)
   if (about === undefined) return null
   const action: Action | undefined =
     name === "send" ? sending && { action: "send", ...sending } : toAction(name, details)
-  const statuses = (filter.status ?? about.statuses).filter((each) => about.statuses.includes(each))
-  const counted = query({
-    definition: filter.definition,
-    status: statuses.join(","),
-    roots: name === "purge" ? true : filter.roots,
-    parent: filter.parent,
-    prefix: filter.prefix
-  })
   return (
     <Dialog title="Act on all that are selected" onClose={onClose}>
       <form
@@ -353,14 +364,14 @@ export const BulkDialog = ({ filter, onClose }: { readonly filter: Filter; reado
         ) : (
           <DetailFields name={name} details={details} onChange={setDetails} />
         )}
-        <Counted path={`executions/count${counted}`} />
+        <Counted count={count} />
         {problem === undefined ? null : <Failure problem={problem} />}
         <Buttons
           busy={busy}
           danger={about.danger}
           label={`${about.label} all`}
           onClose={onClose}
-          disabled={action === undefined}
+          disabled={action === undefined || !isSome(count)}
         />
       </form>
     </Dialog>
@@ -383,6 +394,7 @@ export const BulkLetters = ({
   readonly onClose: () => void
 }) => {
   const { ask, busy, problem } = useAsking(onClose)
+  const count = useCount(`dead-letters/count${query({ kind: filter.kind, execution: filter.execution })}`)
   const label = action === "redrive" ? "Redrive all" : "Discard all"
   return (
     <Dialog title={`${label} dead letters`} onClose={onClose}>
@@ -393,9 +405,9 @@ export const BulkLetters = ({
         }}
       >
         <p>{letterTexts[action]}</p>
-        <Counted path={`dead-letters/count${query({ kind: filter.kind, execution: filter.execution })}`} />
+        <Counted count={count} />
         {problem === undefined ? null : <Failure problem={problem} />}
-        <Buttons busy={busy} danger={action === "discard"} label={label} onClose={onClose} />
+        <Buttons busy={busy} danger={action === "discard"} label={label} onClose={onClose} disabled={!isSome(count)} />
       </form>
     </Dialog>
   )

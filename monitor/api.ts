@@ -60,11 +60,18 @@ export const post = <A>(path: string, body: unknown): Promise<A> =>
     .then(read<A>)
     .catch(unreachable)
 
+/** What a query may hold; what is a list comes more than once. */
+export type Query = {
+  readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined | null
+}
+
 /** A query of what is given. */
-export const query = (parts: { readonly [name: string]: string | number | boolean | undefined | null }): string => {
+export const query = (parts: Query): string => {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(parts)) {
-    if (value !== undefined && value !== null && value !== "" && value !== false) params.set(name, String(value))
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== "" && each !== false) params.append(name, String(each))
+    }
   }
   const text = params.toString()
   return text === "" ? "" : `?${text}`

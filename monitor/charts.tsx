@@ -113,7 +113,7 @@ export const Chart = ({
                 <svg class={`swatch ${color.slice(2)}`} viewBox="0 0 18 6" aria-hidden="true">
                   <path d="M0 3h18" stroke-dasharray={dash?.join(" ")} />
                 </svg>
-                {name} <b class="num">{last === null ? "none" : show(last)}</b>
+                {name} <b class="num">{last === null ? "unknown" : show(last)}</b>
               </span>
             )
           })}

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks"
 import { ActionDialog, described } from "./actions.js"
 import { query } from "./api.js"
+import { attribute } from "./asked.js"
 import * as format from "./format.js"
 import { Icon } from "./icons.js"
 import { Json } from "./jsonTree.js"
@@ -21,7 +22,7 @@ const Fact = ({ children, name }: { readonly name: string; readonly children: pr
   </div>
 )
 
-const Facts = ({ execution }: { readonly execution: Execution }) => {
+const Facts = ({ attributes, execution }: Pick<ExecutionPage, "attributes" | "execution">) => {
   const { activePath, createdAt, definitionId, finishedAt, outcome, processedEvents, rootPath, updatedAt, version } =
     execution
   return (
@@ -60,6 +61,15 @@ const Facts = ({ execution }: { readonly execution: Execution }) => {
       {rootPath === "" ? null : (
         <Fact name="Root path">
           <Mono text={rootPath} />
+        </Fact>
+      )}
+      {Object.keys(attributes).length === 0 ? null : (
+        <Fact name="Found by">
+          {Object.entries(attributes).map(([name, value]) => (
+            <a key={name} class="attribute mono" href={to(["executions"], { where: attribute(name, value) })}>
+              {visible(attribute(name, value))}
+            </a>
+          ))}
         </Fact>
       )}
     </dl>
@@ -170,7 +180,7 @@ const Actions = ({
 )
 
 const Waiting = ({ page }: { readonly page: ExecutionPage }) => {
-  const { activities, deadLetters, delayed, events, execution, spawns, timers } = page
+  const { activities, delayed, events, execution, spawns, timers } = page
   return (
     <>
       {timers.length === 0 ? null : (
@@ -240,11 +250,6 @@ const Waiting = ({ page }: { readonly page: ExecutionPage }) => {
           />
         </Section>
       )}
-      {deadLetters.length === 0 ? null : (
-        <Section title="Dead letters" count={deadLetters.length}>
-          <LetterList rows={deadLetters} />
-        </Section>
-      )}
     </>
   )
 }
@@ -287,7 +292,12 @@ const Shown = ({ page }: { readonly page: ExecutionPage }) => {
         </div>
       )}
       <CorruptRows rows={page.corrupt} />
-      <Facts execution={execution} />
+      <Facts attributes={page.attributes} execution={execution} />
+      {page.deadLetters.length === 0 ? null : (
+        <Section title="Dead letters" count={page.deadLetters.length}>
+          <LetterList rows={page.deadLetters} />
+        </Section>
+      )}
       <div class="halves">
         <div>
           <Section title="Context">

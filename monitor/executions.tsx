@@ -1,13 +1,12 @@
 import { useEffect, useState } from "preact/hooks"
 import { BulkDialog } from "./actions.js"
 import { query } from "./api.js"
-import { StatusIcon } from "./icons.js"
+import { type Asked, askedOf, queryOf, statuses } from "./asked.js"
+import { Icon, StatusIcon } from "./icons.js"
 import { change, route, to } from "./route.js"
 import { canWrite, live, useResource } from "./state.js"
-import type { Filter, Page, Status, Summary } from "./types.js"
+import type { Page, Status, Summary } from "./types.js"
 import { Badge, type Column, CorruptRows, Empty, Id, Loaded, Mono, Table, Time, visible } from "./ui.js"
-
-const statuses: ReadonlyArray<Status> = ["RUNNING", "PENDING", "SUSPENDED", "CANCELLING", "FAILED", "DONE", "CANCELLED"]
 
 const columns: ReadonlyArray<Column<Summary>> = [
   { name: "Status", cell: ({ status }) => <Badge status={status} /> },
@@ -62,20 +61,66 @@ const Columns = ({
   </details>
 )
 
-const filterOf = (params: URLSearchParams): Filter => {
-  const asked = (params.get("status") ?? "").split(",")
-  const status = statuses.filter((each) => asked.includes(each))
-  const text = (name: string) => params.get(name) ?? undefined
-  return {
-    definition: text("definition"),
-    status: status.length === 0 ? undefined : status,
-    roots: params.get("roots") === "true" ? true : undefined,
-    parent: text("parent"),
-    prefix: text("prefix")
+const isAttribute = (text: string): boolean => /^[^=\s]+=./s.test(text)
+const nameOf = (text: string): string => text.slice(0, text.indexOf("="))
+
+/** The attributes by which executions are found: each is a chip that takes it away again. */
+const Attributes = ({ where }: { readonly where: ReadonlyArray<string> }) => {
+  const [text, setText] = useState("")
+  const [wrong, setWrong] = useState(false)
+  const add = (event: Event): void => {
+    event.preventDefault()
+    const added = text.trim()
+    if (added === "") return
+    setWrong(!isAttribute(added))
+    if (!isAttribute(added)) return
+    change({ where: [...where.filter((each) => nameOf(each) !== nameOf(added)), added], cursor: undefined })
+    setText("")
   }
+  return (
+    <>
+      <form class="adding" onSubmit={add}>
+        <label>
+          <span class="hidden">Attribute, as name=value</span>
+          <input
+            class="mono"
+            placeholder="Attribute: name=value"
+            title={'A number, true or false, or a text; a text in quotes where it looks like a number: code="19"'}
+            value={text}
+            aria-invalid={wrong}
+            aria-describedby={wrong ? "attribute-wrong" : undefined}
+            onInput={({ currentTarget }) => {
+              setText(currentTarget.value)
+              setWrong(false)
+            }}
+          />
+        </label>
+        <button type="submit" disabled={text.trim() === ""}>
+          Add
+        </button>
+      </form>
+      {wrong ? (
+        <span id="attribute-wrong" class="word bad" role="alert">
+          Write it as name=value
+        </span>
+      ) : null}
+      {where.map((each) => (
+        <button
+          key={each}
+          type="button"
+          class="chip mono"
+          aria-label={`Without ${visible(each)}`}
+          onClick={() => change({ where: where.filter((other) => other !== each), cursor: undefined })}
+        >
+          {visible(each)}
+          <Icon name="close" />
+        </button>
+      ))}
+    </>
+  )
 }
 
-const Filters = ({ filter }: { readonly filter: Filter }) => {
+const Filters = ({ filter }: { readonly filter: Asked }) => {
   const names = Array.from(new Set((live.value?.counts ?? []).map(({ definitionId }) => definitionId)))
   const known =
     filter.definition === undefined || names.includes(filter.definition) ? names : [filter.definition, ...names]
@@ -142,6 +187,7 @@ const Filters = ({ filter }: { readonly filter: Filter }) => {
         />
         Roots only
       </label>
+      <Attributes where={filter.where ?? []} />
       {filter.parent === undefined ? null : (
         <button type="button" class="chip" onClick={() => change({ parent: undefined, cursor: undefined })}>
           Children of {visible(filter.parent)}: show all
@@ -151,7 +197,7 @@ const Filters = ({ filter }: { readonly filter: Filter }) => {
   )
 }
 
-const isFiltered = (filter: Filter): boolean => Object.values(filter).some((value) => value !== undefined)
+const isFiltered = (filter: Asked): boolean => Object.values(filter).some((value) => value !== undefined)
 
 export const Pager = ({ count, next }: { readonly count: number; readonly next: string | null }) => {
   const cursor = route.value.query.get("cursor")
@@ -174,19 +220,16 @@ export const Pager = ({ count, next }: { readonly count: number; readonly next: 
 
 export const Executions = () => {
   const { query: params } = route.value
-  const filter = filterOf(params)
+  const filter = askedOf(params)
   const [shown, setShown] = useState(keptColumns)
   const [bulk, setBulk] = useState(false)
   const path = `executions${query({
-    definition: filter.definition,
-    status: filter.status?.join(","),
-    roots: filter.roots,
-    parent: filter.parent,
-    prefix: filter.prefix,
+    ...queryOf(filter),
     cursor: params.get("cursor"),
     limit: 50
   })}`
   const resource = useResource<Page<Summary>>(path)
+  const nothing = resource.data?.items.length === 0 && params.get("cursor") === null
   const show = (names: ReadonlyArray<string>): void => {
     setShown(names)
     try {
@@ -202,7 +245,12 @@ export const Executions = () => {
         <div class="actions">
           <Columns shown={shown} onChange={show} />
           {canWrite() ? (
-            <button type="button" onClick={() => setBulk(true)}>
+            <button
+              type="button"
+              disabled={nothing}
+              title={nothing ? "Nothing is selected" : undefined}
+              onClick={() => setBulk(true)}
+            >
               Act on all
             </button>
           ) : null}
@@ -235,7 +283,7 @@ export const Executions = () => {
           </>
         )}
       </Loaded>
-      {bulk ? <BulkDialog filter={filter} onClose={() => setBulk(false)} /> : null}
+      {bulk ? <BulkDialog asked={filter} onClose={() => setBulk(false)} /> : null}
     </>
   )
 }

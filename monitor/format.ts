@@ -46,3 +46,6 @@ export const relative = (seconds: number, now: number): string => {
 
 export const times = (count: number, one: string, more = `${one}s`): string =>
   `${whole(count)} ${count === 1 ? one : more}`
+
+/** A text with a capital at its beginning. */
+export const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`

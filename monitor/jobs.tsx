@@ -1,7 +1,9 @@
 import { useEffect } from "preact/hooks"
 import { get, Problem, post, query } from "./api.js"
+import { attribute } from "./asked.js"
 import * as format from "./format.js"
-import { brief } from "./json.js"
+import { isObject } from "./json.js"
+import { to } from "./route.js"
 import { canWrite, jobs, tell } from "./state.js"
 import type { Job } from "./types.js"
 import { Empty, Id, Time, visible } from "./ui.js"
@@ -14,6 +16,25 @@ const stop = ({ id }: Job): void => {
     () => tell("The job is stopped. What it did stays done."),
     (error: unknown) => tell(error instanceof Problem ? error.message : String(error), "bad")
   )
+}
+
+/** What a job is for, and where that is listed. */
+const Selected = ({ filter, of }: Pick<Job, "filter" | "of">) => {
+  const texts = isObject(filter)
+    ? Object.entries(filter).flatMap(
+        ([name, value]): ReadonlyArray<readonly [string, string | ReadonlyArray<string>]> =>
+          name === "attributes" && isObject(value)
+            ? [["where", Object.entries(value).map(([name, value]) => attribute(name, value))]]
+            : value === undefined || value === null
+              ? []
+              : [[name, Array.isArray(value) ? value.join(",") : String(value)]]
+      )
+    : []
+  const said = texts.map(([name, text]) =>
+    name === "where" ? [text].flat().join(", ") : name === "roots" ? "roots only" : `${name} ${[text].flat().join()}`
+  )
+  const page = of === "executions" ? "executions" : "dead-letters"
+  return <a href={to([page], Object.fromEntries(texts))}>{said.length === 0 ? "all" : visible(said.join(", "))}</a>
 }
 
 const JobView = ({ job }: { readonly job: Job }) => {
@@ -42,7 +63,7 @@ const JobView = ({ job }: { readonly job: Job }) => {
         {failed === 0 ? "none failed" : <span class="word bad">{format.whole(failed)} failed</span>}
       </p>
       <p class="faint">
-        <span class="mono">{visible(brief(filter, 120))}</span>, began <Time at={startedAt} />
+        <Selected filter={filter} of={of} />, began <Time at={startedAt} />
         {endedAt === null ? null : `, took ${format.span(endedAt - startedAt)}`}
       </p>
       {errors.length === 0 ? null : (

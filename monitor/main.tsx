@@ -11,7 +11,7 @@ import { helpShown, keys, listenToKeys } from "./keys.js"
 import { DeadLetters } from "./letters.js"
 import { Overview } from "./overview.js"
 import { route, to } from "./route.js"
-import { begin, connection, dismiss, jobs, live, notices, session } from "./state.js"
+import { begin, connection, dismiss, jobs, live, notices, session, trouble } from "./state.js"
 import { theme, toggleTheme } from "./theme.js"
 import { Failure, visible } from "./ui.js"
 import { Work } from "./work.js"
@@ -144,6 +144,18 @@ const Content = () => {
   }
 }
 
+/** What is in the way of news, on every page: what is shown below is as old as it says. */
+const Trouble = () => {
+  const problem = trouble.value
+  if (problem === undefined) return null
+  const since = live.value?.now
+  return (
+    <Failure problem={problem} retry={() => location.reload()}>
+      {since === undefined ? null : <p class="faint">What is shown is of {format.moment(since).slice(11)}.</p>}
+    </Failure>
+  )
+}
+
 const App = () => {
   const [name = "", second] = route.value.parts
   const place = [name, second].join("/")
@@ -155,6 +167,7 @@ const App = () => {
     <>
       <Bar />
       <main id="content" tabIndex={-1} data-place={place}>
+        <Trouble />
         <Content />
       </main>
       {helpShown.value ? <Help /> : null}

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact"
+import { statuses } from "./asked.js"
 import { Chart, type Line } from "./charts.js"
 import * as format from "./format.js"
 import { Icon, StatusIcon } from "./icons.js"
+import { divided, Sharing, Workers } from "./processes.js"
 import { to } from "./route.js"
-import { live, now, samples, session, trouble, useResource } from "./state.js"
+import { live, now, samples, session, useResource } from "./state.js"
 import type { Overview as Data, Status } from "./types.js"
-import { Empty, Loaded, Loading, Section, Time, visible } from "./ui.js"
-
-const order: ReadonlyArray<Status> = ["RUNNING", "PENDING", "SUSPENDED", "CANCELLING", "FAILED", "DONE", "CANCELLED"]
+import { Empty, Loaded, Loading, Section, visible } from "./ui.js"
 
 const throughput: ReadonlyArray<Line> = [
-  { name: "finished", color: "--good", of: ({ finished }) => finished },
+  { name: "executions finished", color: "--good", of: ({ finished }) => finished },
   { name: "failed", color: "--bad", dash: [2, 3], of: ({ failed }) => failed }
 ]
 const throughputHere: ReadonlyArray<Line> = [
@@ -20,8 +20,8 @@ const throughputHere: ReadonlyArray<Line> = [
 const backlog: ReadonlyArray<Line> = [{ name: "waiting", color: "--accent", of: ({ waiting }) => waiting }]
 const age: ReadonlyArray<Line> = [{ name: "oldest", color: "--warn", of: ({ oldest }) => oldest }]
 const latency: ReadonlyArray<Line> = [
-  { name: "start, 95%", color: "--accent", of: ({ lag }) => lag },
-  { name: "run, 95%", color: "--warn", dash: [6, 3], of: ({ duration }) => duration }
+  { name: "wait", color: "--accent", of: ({ lag }) => lag },
+  { name: "run", color: "--warn", dash: [6, 3], of: ({ duration }) => duration }
 ]
 
 const Tile = ({
@@ -58,7 +58,7 @@ const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
   const total = counts.reduce((all, { count }) => all + count, 0)
   const failed = sum("FAILED")
   const letters = stats.deadLetters.count
-  const { activities, outbox, spawns, timers } = stats
+  const { activities, delayed, outbox, spawns, timers } = stats
   return (
     <div class="tiles">
       <Tile
@@ -86,7 +86,13 @@ const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
         href={to(["work", "outbox"])}
         value={outbox.count}
         tone={outbox.failing > 0 ? "warn" : undefined}
-        note={outbox.failing > 0 ? `${format.compact(outbox.failing)} failing` : oldest(outbox.oldest)}
+        note={
+          outbox.failing > 0
+            ? `${format.compact(outbox.failing)} failing`
+            : outbox.count === 0 && delayed.count > 0
+              ? `${format.compact(delayed.count)} delayed`
+              : oldest(outbox.oldest)
+        }
       />
       <Tile
         label="Timers"
@@ -103,7 +109,9 @@ const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
         note={
           activities.failing > 0
             ? `${format.compact(activities.failing)} failing`
-            : `${format.compact(activities.running)} running`
+            : activities.running > 0
+              ? `${format.compact(activities.running)} running`
+              : oldest(activities.oldest)
         }
       />
       <Tile
@@ -118,8 +126,8 @@ const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
 }
 
 /** What is wrong, each as a sentence. */
-const problemsOf = ({ counts, health, stats }: Data): ReadonlyArray<string> => [
-  ...(trouble.value === undefined ? [] : [trouble.value]),
+const problemsOf = ({ counts, health, processes, stats }: Data): ReadonlyArray<string> => [
+  ...divided({ processes }),
   ...(health?.problems ?? []),
   ...(health?.unknownDefinitions ?? []).map(
     ({ name, since }) =>
@@ -146,7 +154,7 @@ const Problems = ({ data }: { readonly data: Data }) => {
         <strong>{format.times(found.length, "problem")}</strong>
         <ul class="plain">
           {found.map((text) => (
-            <li key={text}>{visible(text)}</li>
+            <li key={text}>{visible(format.sentence(text))}</li>
           ))}
         </ul>
       </div>
@@ -159,7 +167,7 @@ const Definitions = ({ data: { counts } }: { readonly data: Data }) => {
   const names = Array.from(new Set(counts.map(({ definitionId }) => definitionId)))
   const of = (name: string, status: Status) =>
     counts.find((each) => each.definitionId === name && each.status === status)?.count ?? 0
-  const shown = order.filter((status) => counts.some((each) => each.status === status))
+  const shown = statuses.filter((status) => counts.some((each) => each.status === status))
   if (names.length === 0) {
     return (
       <Empty title="No execution yet">
@@ -215,75 +223,6 @@ const Definitions = ({ data: { counts } }: { readonly data: Data }) => {
   )
 }
 
-const Workers = ({ data: { health } }: { readonly data: Data }) => {
-  if (health === null) {
-    return (
-      <Empty title="No workers in this process">
-        This monitor runs beside them. Mount it in the process that runs them to see their health.
-      </Empty>
-    )
-  }
-  return (
-    <table class="matrix">
-      <caption class="hidden">Workers of this process</caption>
-      <thead>
-        <tr>
-          <th scope="col">Worker</th>
-          <th scope="col">State</th>
-          <th scope="col" class="num">
-            In hand
-          </th>
-          <th scope="col" class="num">
-            Held back
-          </th>
-          <th scope="col" class="num">
-            Given up
-          </th>
-          <th scope="col">Last look</th>
-          <th scope="col">Last error</th>
-        </tr>
-      </thead>
-      <tbody>
-        {health.workers.map((worker) => (
-          <tr key={worker.name}>
-            <th scope="row">{worker.name}</th>
-            <td data-label="State">
-              {worker.outage !== null ? (
-                <span class="word bad">waits for the store</span>
-              ) : worker.paused ? (
-                <span class="word warn">paused</span>
-              ) : (
-                <span class="word good">runs</span>
-              )}
-            </td>
-            <td class="num" data-label="In hand">
-              {format.whole(worker.backlog)}
-            </td>
-            <td class="num" data-label="Held back">
-              {format.whole(worker.held)}
-            </td>
-            <td class="num" data-label="Given up">
-              {format.whole(worker.deadLetters)}
-            </td>
-            <td data-label="Last look">
-              <Time at={worker.lastRun} />
-            </td>
-            <td class="wide" data-label="Last error">
-              {worker.error === null ? (
-                <span class="faint">none</span>
-              ) : (
-                <>
-                  <Time at={worker.error.time} /> {visible(worker.error.message)}
-                </>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
-
 export const Overview = () => {
   const asked = useResource<Data>(live.value === undefined ? "overview" : undefined)
   const resource = live.value === undefined ? asked : { ...asked, data: live.value, problem: undefined }
@@ -299,23 +238,31 @@ export const Overview = () => {
             <Tiles data={data} />
             <div class="charts">
               <Chart
-                title="Executions a second"
+                title="Throughput a second"
                 lines={here ? throughputHere : throughput}
                 samples={shown}
                 show={format.compact}
               />
-              <Chart title="Work that waits" lines={backlog} samples={shown} show={format.compact} />
+              <Chart title="Backlog" lines={backlog} samples={shown} show={format.compact} />
               {here ? (
-                <Chart title="How long events take" lines={latency} samples={shown} show={format.span} />
+                <Chart
+                  title="Latency of events here, 95th percentile"
+                  lines={latency}
+                  samples={shown}
+                  show={format.span}
+                />
               ) : (
-                <Chart title="How long the oldest has waited" lines={age} samples={shown} show={format.span} />
+                <Chart title="Age of the oldest work" lines={age} samples={shown} show={format.span} />
               )}
             </div>
             <Section title="Definitions">
               <Definitions data={data} />
             </Section>
-            <Section title="Workers">
-              <Workers data={data} />
+            <Section title="Workers of this process">
+              <Workers health={data.health} />
+            </Section>
+            <Section title="Processes that share the work">
+              <Sharing processes={data.processes} />
             </Section>
           </>
         )}

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import { type Query, query } from "./api.js"
 
 /** Where the page is: the parts of its path, and its query. It is behind the `#`, so that the monitor can be mounted anywhere. */
 export interface Route {
@@ -15,7 +16,7 @@ const decode = (part: string): string => {
 }
 
 const read = (): Route => {
-  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2)
+  const [, path = "", query = ""] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash) ?? []
   return {
     parts: path
       .split("/")
@@ -31,17 +32,9 @@ addEventListener("hashchange", () => {
   route.value = read()
 })
 
-type Parts = { readonly [name: string]: string | boolean | undefined | null }
-
 /** The address of a page of the monitor. */
-export const to = (parts: ReadonlyArray<string>, query: Parts = {}): string => {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== "" && value !== false) params.set(name, String(value))
-  }
-  const text = params.toString()
-  return `#/${parts.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`
-}
+export const to = (parts: ReadonlyArray<string>, parameters: Query = {}): string =>
+  `#/${parts.map(encodeURIComponent).join("/")}${query(parameters)}`
 
 export const toExecution = (id: string): string => to(["executions", id])
 
@@ -50,7 +43,8 @@ export const go = (address: string): void => {
 }
 
 /** Changes the query of the page that is shown; what was there before is one step back. */
-export const change = (parts: Parts): void => {
-  const { parts: path, query } = route.value
-  go(to(path, { ...Object.fromEntries(query), ...parts }))
+export const change = (parameters: Query): void => {
+  const { parts, query: before } = route.value
+  const kept = Object.fromEntries(Array.from(before.keys(), (name) => [name, before.getAll(name)]))
+  go(to(parts, { ...kept, ...parameters }))
 }

@@ -12,9 +12,9 @@ export const live = signal<Live | undefined>(undefined)
 export const samples = signal<ReadonlyArray<Sample>>([])
 export const jobs = signal<ReadonlyArray<Job>>([])
 
-/** Whether the stream runs, and why it does not. */
+/** Whether the stream runs, and what is in the way of what it tells. */
 export const connection = signal<"live" | "waiting" | "hidden">("waiting")
-export const trouble = signal<string | undefined>(undefined)
+export const trouble = signal<Problem | undefined>(undefined)
 
 /** Grows where anything may have changed; `changed` names the executions that are known to have. */
 export const revision = signal(0)
@@ -67,37 +67,63 @@ const take = (message: Live): void => {
 }
 
 let source: EventSource | undefined
+let later: ReturnType<typeof setTimeout> | undefined
+/** Whether the stream was lost since it was known who looks. */
+let lost = false
+
+/** How long it takes until a stream is tried again that was refused, in milliseconds. */
+const patience = 5000
 
 const open = (): void => {
+  clearTimeout(later)
   if (source !== undefined) return
   const stream = new EventSource("api/live")
   source = stream
+  stream.addEventListener("open", () => {
+    if (lost) look()
+  })
   stream.addEventListener("tick", ({ data }) => {
     connection.value = "live"
     trouble.value = undefined
     take(parse<Live>(String(data)))
   })
   stream.addEventListener("problem", ({ data }) => {
-    const problem = parse<{ readonly title: string; readonly detail: string }>(String(data))
-    trouble.value = `${problem.title}: ${problem.detail}`
+    const { detail, title } = parse<{ readonly title: string; readonly detail: string }>(String(data))
+    trouble.value = new Problem(title, detail, 503)
   })
   stream.addEventListener("error", () => {
     connection.value = "waiting"
-    // Where the server answers with something else, the browser does not try again by itself.
-    if (stream.readyState === EventSource.CLOSED && source === stream) {
-      source = undefined
-      setTimeout(() => {
-        if (!document.hidden) open()
-      }, 3000)
-    }
+    lost = true
+    const isOver = stream.readyState === EventSource.CLOSED
+    if (isOver && source === stream) source = undefined
+    // A stream does not say why it ends: its server may be gone, or whoever looks may not any more.
+    look().then(() => {
+      // Where the server answers with something else, the browser does not try again by itself.
+      if (isOver && !document.hidden) later = setTimeout(open, patience)
+    })
   })
 }
 
 const close = (): void => {
+  clearTimeout(later)
   source?.close()
   source = undefined
+  lost = true
   connection.value = "hidden"
 }
+
+/** Asks who looks; where that is refused, why. */
+const look = (): Promise<void> =>
+  get<Session>("session").then(
+    (found) => {
+      session.value = found
+      lost = false
+      trouble.value = undefined
+    },
+    (error: unknown) => {
+      if (error instanceof Problem) trouble.value = error
+    }
+  )
 
 /** Begins to listen while the page is seen. A page that nobody sees asks for nothing. */
 export const begin = async (): Promise<void> => {

@@ -5,6 +5,7 @@ type Of<S extends Schema.Any> = Schema.Type<S>
 
 export type Session = Of<typeof models.Session>
 export type Overview = Of<typeof models.Overview>
+export type Processes = Of<typeof models.Processes>
 export type Live = Of<typeof models.Live>
 export type Sample = Of<typeof models.Sample>
 export type Status = Of<typeof models.Status>

@@ -4,7 +4,7 @@ import type { Problem } from "./api.js"
 import * as format from "./format.js"
 import { Icon, StatusIcon } from "./icons.js"
 import { toExecution } from "./route.js"
-import { now, type Resource, tell } from "./state.js"
+import { now, type Resource, tell, trouble } from "./state.js"
 import type { Corrupt, Status } from "./types.js"
 
 export const Badge = ({ status }: { readonly status: Status }) => (
@@ -61,10 +61,12 @@ export const Copy = ({ text, what }: { readonly text: string; readonly what: str
 )
 
 export const Failure = ({
+  children,
   problem,
   retry
 }: {
   readonly problem: Problem
+  readonly children?: ComponentChildren
   readonly retry?: (() => void) | undefined
 }) => (
   <div class="notice bad" role="alert">
@@ -72,6 +74,7 @@ export const Failure = ({
     <div>
       <strong>{problem.title}</strong>
       <p>{visible(problem.message)}</p>
+      {children}
     </div>
     {retry === undefined ? null : (
       <button type="button" onClick={retry}>
@@ -103,9 +106,11 @@ export const Loaded = <A,>({
   readonly children: (data: A) => ComponentChildren
 }) => {
   const { data, problem, reload } = of
+  // What is in the way of everything is said once, above.
+  const isSaid = problem !== undefined && trouble.value?.title === problem.title
   return (
     <>
-      {problem === undefined ? null : <Failure problem={problem} retry={reload} />}
+      {problem === undefined || isSaid ? null : <Failure problem={problem} retry={reload} />}
       {data !== undefined ? children(data) : problem === undefined ? <Loading /> : null}
     </>
   )

@@ -7,6 +7,7 @@ import * as Commit from "holdfast/Commit"
 import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import { ExecutionStore } from "holdfast/ExecutionStore"
+import type * as Monitor from "holdfast/Monitor"
 import type { Browser, Page } from "playwright-core"
 import { launched, type Opened, opened, violations } from "../support/browser.js"
 import { demo } from "../support/monitorDemo.js"
@@ -112,6 +113,65 @@ describe("the pages of the monitor", () => {
     await page.getByLabel("Parent").check()
     await page.getByRole("columnheader", { name: "Parent" }).waitFor()
   })
+
+  test("find executions by attributes, by an address, a field and the page of one", demo, async ({ page, url }) => {
+    await go(page, `${url}#/executions?where=customer%3Dc-3&where=express%3Dfalse`, "invoice-0003")
+    expect(await page.locator("tbody tr").count()).toBe(8)
+    await page.getByRole("button", { name: "Without express=false" }).click()
+    await page.getByRole("button", { name: "Without customer=c-3" }).click()
+    await page.getByText("invoice-0000").waitFor()
+    const field = page.getByLabel("Attribute, as name=value")
+    await field.fill("customer")
+    await field.press("Enter")
+    await page.getByText("Write it as name=value").waitFor()
+    expect(await violations(page)).toEqual([])
+    await field.fill("customer=c-1042")
+    await field.press("Enter")
+    await page.getByRole("link", { name: "order-1042", exact: true }).click()
+    await page.getByRole("link", { name: "express=true" }).click()
+    await page.getByText("invoice-0000").waitFor()
+    expect(page.url()).toContain("where=express%3Dtrue")
+    await page.goto(`${url}#/executions?where=customer%3Dnobody`)
+    await page.getByText("Nothing matches").waitFor()
+    expect(await page.getByRole("button", { name: "Act on all" }).isDisabled()).toBe(true)
+  })
+
+  const sharing = Effect.gen(function* () {
+    const { leases } = yield* ExecutionStore
+    const claim = Array.from({ length: 30 }, (_, i) => String(i))
+    yield* leases.renew({ pool: "shards/32/shop", holder: "orders-1", ttl: 3600, claim: claim.slice(0, 20) })
+    yield* leases.renew({ pool: "shards/32/shop", holder: "orders-2", ttl: 3600, claim: claim.slice(20) })
+    yield* leases.renew({ pool: "shards/16/shop", holder: "orders-3", ttl: 3600 })
+  })
+
+  test("show who shares the work of the store", Effect.zipRight(demo, sharing), async ({ page, url }) => {
+    await go(page, url, "orders-1")
+    await page.getByText("20 of 32").waitFor()
+    await page.getByText("0\u201319").waitFor()
+    await page.getByText("2 of 32 lanes of shop are held by nobody.").waitFor()
+    await page.getByText("Some processes divide lanes of shop into 16 shards and others into 32").waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+
+  let access: Monitor.Access = "all"
+
+  test(
+    "say that a login has ended, and go on with the next one",
+    demo,
+    async ({ page, url }) => {
+      access = "all"
+      await go(page, `${url}#/executions`, "invoice-0000")
+      await page.getByText("Live").waitFor()
+      access = "none"
+      await page.getByText("You may not look at this monitor").waitFor({ timeout: 60_000 })
+      await page.getByText("What is shown is of").waitFor()
+      expect(await violations(page)).toEqual([])
+      access = "read"
+      await page.getByText("Read only").waitFor({ timeout: 60_000 })
+      await page.getByText("You may not look at this monitor").waitFor({ state: "detached" })
+    },
+    { access: () => Effect.sync(() => access) }
+  )
 
   test("are told of what commits here change", demo, async ({ page, store, url }) => {
     await go(page, `${url}#/executions/order-0003`, "order-0003").catch(() => undefined)

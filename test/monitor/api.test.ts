@@ -87,6 +87,45 @@ for (const { make, many, name } of backends) {
         })
       }))
 
+    test("shows who shares the work of the store", () =>
+      Effect.gen(function* () {
+        const monitor = yield* filled()
+        const { activities, leases } = yield* ExecutionStore.ExecutionStore
+        expect((yield* ask(monitor, "/api/overview")).json).toMatchObject({ processes: { pools: [] } })
+        const claim = Array.from({ length: 30 }, (_, i) => String(i))
+        yield* leases.renew({ pool: "shards/32/shop", holder: "orders-1", ttl: 10, claim: claim.slice(2) })
+        yield* leases.renew({ pool: "shards/32/shop", holder: "orders-2", ttl: 10, claim: ["0", "1"] })
+        yield* leases.renew({ pool: "activities", holder: "worker-1", ttl: 10 })
+        yield* activities.claim({ name: "charge", owner: "worker-1", limit: 1 })
+        yield* leases.leave("activities", "worker-1")
+        yield* leases.renew({ pool: "activities", holder: "worker-2", ttl: 10 })
+        yield* post(monitor, "/api/execution?id=order-17", { action: "suspend" })
+        expect((yield* ask(monitor, "/api/overview")).json).toMatchObject({
+          processes: {
+            pools: [
+              {
+                shares: "activities",
+                total: null,
+                processes: [
+                  { name: "worker-2", held: 0, running: 0 },
+                  { name: "worker-1", renewedAt: null, ttl: null, running: 1 }
+                ]
+              },
+              {
+                shares: "lanes",
+                service: "shop",
+                total: 32,
+                free: 2,
+                processes: [
+                  { name: "orders-1", ttl: 10, held: 28, leases: claim.slice(2) },
+                  { name: "orders-2", held: 2, leases: ["0", "1"] }
+                ]
+              }
+            ]
+          }
+        })
+      }))
+
     test("shows one execution with all that waits for it, integers of any size as they are", () =>
       Effect.gen(function* () {
         const monitor = yield* filled()
@@ -99,7 +138,8 @@ for (const { make, many, name } of backends) {
           timers: [{ path: "payment" }, { path: "later" }],
           spawns: [{ childId: "parcel-2" }],
           activities: [{ key: "c" }],
-          deadLetters: [{ id: 1 }]
+          deadLetters: [{ id: 1 }],
+          attributes: { customer: "c-1", failed: false, code: "17" }
         })
         expect(page.text).toContain('"number":12345678901234567890')
         expect((yield* ask(monitor, "/api/execution?id=parcel-1")).json).toMatchObject({
@@ -123,6 +163,11 @@ for (const { make, many, name } of backends) {
         expect(yield* ids("roots=true&prefix=par")).toEqual([])
         expect(yield* ids("prefix=par")).toEqual(["parcel-1"])
         expect(yield* ids("parent=order-17")).toEqual(["parcel-1"])
+        expect(yield* ids("where=failed%3Dtrue")).toEqual(["order-19", "order-20"])
+        expect(yield* ids("where=failed%3Dtrue&where=code%3D%2219%22&status=FAILED")).toEqual(["order-19"])
+        // A number is no text.
+        expect(yield* ids("where=code%3D19")).toEqual([])
+        expect(yield* ids("where=customer%3Dc-1&status=RUNNING,DONE&prefix=order-1")).toEqual(["order-17", "order-18"])
         const first = yield* ask(monitor, "/api/executions?limit=2&definition=order")
         expect(first.json).toMatchObject({ items: [{ id: "order-17" }, { id: "order-18" }] })
         const [, cursor = ""] = /"next":"([^"]+)"/.exec(first.text) ?? []
@@ -138,7 +183,14 @@ for (const { make, many, name } of backends) {
           items: [{ path: "later" }],
           next: null
         })
-        for (const query of ["definition=order", "status=FAILED", "prefix=order-1", "roots=true", ""]) {
+        for (const query of [
+          "definition=order",
+          "status=FAILED",
+          "prefix=order-1",
+          "roots=true",
+          "where=failed%3Dtrue",
+          ""
+        ]) {
           const { json } = yield* ask(monitor, `/api/executions/count?${query}`)
           expect(json).toEqual({ count: (yield* ids(query)).length, exact: true })
         }
@@ -227,6 +279,14 @@ for (const { make, many, name } of backends) {
           action: { action: "suspend" }
         })
         expect(none.status).toBe(400)
+        const redriven = yield* post(monitor, "/api/jobs", {
+          of: "executions",
+          filter: { attributes: { customer: "c-1", code: "19" } },
+          action: { action: "redrive" }
+        })
+        expect(redriven.json).toMatchObject({ total: { count: 1, exact: true } })
+        yield* jobsEnd(monitor)
+        expect([yield* statusOf("order-19"), yield* statusOf("order-20")]).toEqual(["RUNNING", "FAILED"])
         yield* post(monitor, "/api/jobs", { of: "dead letters", filter: { kind: "Outbox" }, action: "discard" })
         yield* jobsEnd(monitor)
         expect((yield* store.stats).deadLetters.count).toBe(0)
@@ -274,7 +334,17 @@ describe("the API of a monitor", () => {
   it.scoped("refuses what is not as it should be, and says what", () =>
     Effect.gen(function* () {
       const monitor = yield* filled()
-      const asked = ["limit=0", "limit=1001", "limit=x", "cursor=x", "status=LOST", "roots=perhaps"]
+      const asked = [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "cursor=x",
+        "status=LOST",
+        "roots=perhaps",
+        "where=x",
+        "where=%3D1"
+      ]
+      asked.push("where=a%3D1&where=a%3D2", "where=1a%3D2", `where=a%3D${"x".repeat(2000)}`)
       for (const query of asked) expect((yield* ask(monitor, `/api/executions?${query}`)).status, query).toBe(400)
       for (const path of [
         "outbox?cursor=-1",
@@ -359,6 +429,7 @@ describe("the API of a monitor", () => {
           ],
           spawns: [{ childId: "c", rootPath: "", context: card }],
           activities: [Commit.runActivity({ key: "k", name: "n", payload: card })],
+          attributes: card,
           trace: Commit.traceStep({ eventKind: "K", timestamp: 1, eventData: card, contextOut: card, assigned: card })
         }
       )

@@ -11,7 +11,7 @@ import { ask, events } from "../support/monitor.js"
 
 /** A store that counts how often it is asked for what. */
 const counted = Effect.map(MemoryStore.make(), (store) => {
-  const asked = { stats: 0, counts: 0, list: 0 }
+  const asked = { stats: 0, counts: 0, list: 0, pools: 0 }
   let down = false
   const count = <A, E>(name: keyof typeof asked, read: Effect.Effect<A, E>) =>
     Effect.suspend((): Effect.Effect<A, E | StoreUnavailable> => {
@@ -31,7 +31,8 @@ const counted = Effect.map(MemoryStore.make(), (store) => {
       ...store,
       stats: count("stats", store.stats),
       counts: count("counts", store.counts),
-      listExecutions: (query) => count("list", store.listExecutions(query))
+      listExecutions: (query) => count("list", store.listExecutions(query)),
+      leases: { ...store.leases, pools: count("pools", store.leases.pools) }
     } satisfies ExecutionStore.ExecutionStore
   }
 })
@@ -52,7 +53,7 @@ describe("the live stream of a monitor", () => {
       const { asked, store } = yield* counted
       const monitor = yield* Effect.provideService(Monitor.make(), ExecutionStore.ExecutionStore, store)
       yield* TestClock.adjust("1 minute")
-      expect(asked).toEqual({ stats: 0, counts: 0, list: 0 })
+      expect(asked).toEqual({ stats: 0, counts: 0, list: 0, pools: 0 })
       const streams = yield* Effect.replicateEffect(look(monitor), 20)
       for (const stream of streams) expect(yield* stream.next).toMatchObject({ name: "tick", data: { all: true } })
       for (let tick = 0; tick < 3; tick++) {
@@ -61,6 +62,7 @@ describe("the live stream of a monitor", () => {
       }
       expect(asked.stats).toBeLessThanOrEqual(5)
       expect(asked.counts).toBeLessThanOrEqual(5)
+      expect(asked.pools).toBeLessThanOrEqual(5)
       // What all of them ask for after a tick is read once.
       yield* Effect.all(
         streams.map(() => ask(monitor, "/api/executions?limit=10")),
@@ -70,7 +72,8 @@ describe("the live stream of a monitor", () => {
       for (const stream of streams) yield* stream.close
       const before = { ...asked }
       yield* TestClock.adjust("1 minute")
-      expect({ ...asked, stats: before.stats }).toEqual(before)
+      expect({ ...asked, stats: before.stats, pools: before.pools }).toEqual(before)
+      expect(asked.pools - before.pools).toBeLessThanOrEqual(1)
       expect(asked.stats - before.stats).toBeLessThanOrEqual(1)
     })
   )
@@ -113,6 +116,26 @@ describe("the live stream of a monitor", () => {
       while (found.name !== "tick") found = yield* stream.next
       yield* stream.close
     })
+  )
+
+  it.scoped("ends where whoever looks may not do any more what they might", () =>
+    Effect.gen(function* () {
+      let allowed: Monitor.Access = "all"
+      const monitor = yield* Monitor.make({ access: () => Effect.sync(() => allowed) })
+      const stream = yield* look(monitor)
+      yield* stream.next
+      for (let second = 0; second < 30; second++) {
+        yield* TestClock.adjust("1 second")
+        expect((yield* stream.next).name).toBe("tick")
+      }
+      allowed = "read"
+      yield* TestClock.adjust("10 seconds")
+      let found = yield* stream.next
+      while (found.name === "tick") found = yield* stream.next
+      expect(found.name).toBe("end")
+      allowed = "none"
+      expect((yield* ask(monitor, "/api/live")).status).toBe(403)
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.scoped("shows the health of a runtime that is there, and its charts", () =>

@@ -97,7 +97,8 @@ const family = (now: number) =>
         ],
         timers: [Commit.scheduleTimer("refund", now + 900), Commit.scheduleTimer("reminder", now + 86_400)],
         spawns: [{ childId: `${id}:Refunds:0`, rootPath: "Refund", context: { amount: 40 } }],
-        activities: [Commit.runActivity({ key: "refund", name: "refund", payload: { payment: "p-77", amount: 40 } })]
+        activities: [Commit.runActivity({ key: "refund", name: "refund", payload: { payment: "p-77", amount: 40 } })],
+        attributes: { customer: "c-1042", express: true }
       }
     )
     yield* trace(id, now)
@@ -164,7 +165,7 @@ export const demo = Effect.gen(function* () {
     (i) => {
       const at = i % statuses.length
       const failed = i % 31 === 7
-      return store.save(
+      return store.commit(
         Execution.make({
           id: `${i % 3 === 0 ? "invoice" : "order"}-${pad(i)}`,
           definitionId: i % 3 === 0 ? "invoice" : "order",
@@ -173,7 +174,8 @@ export const demo = Effect.gen(function* () {
           activePath: paths[at] ?? null,
           error: failed ? "no stock left for sku lamp-04" : null,
           context: { ...context, number: i }
-        })
+        }),
+        { attributes: { customer: `c-${i % 20}`, express: i % 5 === 0 } }
       )
     },
     { concurrency: 20, discard: true }

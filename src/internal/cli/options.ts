@@ -2,9 +2,11 @@ import * as Options from "@effect/cli/Options"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import { type Attributes, type AttributeValue, Status } from "../../Execution.js"
+import { type Attributes, Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
+import * as written from "../options/where.js"
 import { type CliError, type Failure, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
 import { type Access, defaultPrefix, type OpenRows, type OpenStore, open, openRows } from "./openStore.js"
@@ -174,27 +176,9 @@ export interface Filters {
 export const hasFilters = ({ definition, parent, roots, status, where }: Filters): boolean =>
   Option.isSome(definition) || Option.isSome(parent) || roots || status.length > 0 || where.length > 0
 
-/** The value of an attribute: a number, true or false, a text in quotes, or else the text as it is. */
-const attributeValue = (text: string): AttributeValue => {
-  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : text
-}
-
-const attribute = (text: string): Effect.Effect<readonly [string, AttributeValue], CliError> => {
-  const end = text.indexOf("=")
-  return end < 1
-    ? Effect.fail(usage(`--where ${JSON.stringify(text)}: expected name=value`))
-    : Effect.succeed([text.slice(0, end), attributeValue(text.slice(end + 1))])
-}
-
-/** The attributes that are given; each name once, as none has two values. */
+/** The attributes that are given. */
 const attributesOf = (where: ReadonlyArray<string>): Effect.Effect<Attributes, CliError> =>
-  Effect.gen(function* () {
-    const entries = yield* Effect.forEach(where, attribute)
-    const twice = entries.find(([name], i) => entries.findIndex(([other]) => other === name) < i)
-    if (twice !== undefined) return yield* usage(`--where names ${twice[0]} twice`)
-    return Object.fromEntries(entries)
-  })
+  Either.mapLeft(written.attributesOf(where), (problem) => usage(`--where ${problem}`))
 
 /** The query that filters make. */
 export const queryOf = ({ definition, parent, roots, status, where }: Filters): Effect.Effect<ListQuery, Failure> =>

@@ -18,7 +18,7 @@ import { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { Api } from "../monitorApi/api.js"
 import { Failed, Missing, type Problem, Refused } from "../monitorApi/problems.js"
-import { type Access, CurrentAccess, isLoopback, RemoteAddress } from "../monitorHttp/access.js"
+import { type Access, AccessEnds, CurrentAccess, ends, isLoopback, RemoteAddress } from "../monitorHttp/access.js"
 import { asset } from "../monitorHttp/assets.js"
 import { checkOrigin, guarded } from "../monitorHttp/guard.js"
 import type { RequestInfo } from "../monitorHttp/listener.js"
@@ -162,7 +162,8 @@ const makeApp = <R>(
       if (path === "/api/openapi.json") return openApi
       const answer = caught(path, api).pipe(
         Effect.provideService(HttpServerRequest.HttpServerRequest, request.modify({ url })),
-        Effect.provideService(CurrentAccess, access)
+        Effect.provideService(CurrentAccess, access),
+        Effect.provideService(AccessEnds, ends(access, accessOf(request)))
       )
       if (isSafe(request)) return yield* isShared(path) ? kept.get(url, answer) : answer
       return yield* Effect.ensuring(answer, Effect.sync(kept.clear))

@@ -11,6 +11,7 @@ import * as Metrics from "../../Metrics.js"
 import type * as models from "../monitorApi/models.js"
 import type { Problem } from "../monitorApi/problems.js"
 import { answering } from "../monitorHttp/reply.js"
+import * as processes from "./processes.js"
 import * as readings from "./reading.js"
 import * as views from "./views.js"
 
@@ -90,14 +91,18 @@ export const make = (
     const least = interval / 2
     const counts = yield* readings.make(store.counts, { least, share: 50 })
     const stats = yield* readings.make(store.stats, { least, share: 20 })
+    const sharing = yield* readings.make(
+      Effect.catchTag(processes.read(store), "StoreCorrupt", () => Effect.succeed(null)),
+      { least, share: 20 }
+    )
     const lag = watchHistogram(relay(Metrics.deliveryLag))
     const duration = watchHistogram(relay(Metrics.deliveryDuration))
     let moment: Moment | undefined
     let sampledAt: number | undefined
 
     const get = Effect.gen(function* () {
-      const [counted, work] = yield* answering(
-        Effect.all([counts.soon(patience), stats.get], { concurrency: "unbounded" })
+      const [counted, work, shared] = yield* answering(
+        Effect.all([counts.soon(patience), stats.get, sharing.get], { concurrency: "unbounded" })
       )
       const health = yield* Effect.transposeMapOption(runtime, (runtime) => runtime.health)
       return {
@@ -106,6 +111,7 @@ export const make = (
         countedAt: Option.getOrNull(Option.map(counted, ({ at }) => at)),
         stats: views.stats(work.value),
         health: Option.getOrNull(Option.map(health, views.health)),
+        processes: shared.value,
         samples: []
       }
     })
@@ -141,6 +147,6 @@ export const make = (
           }
           return { overview, sample }
         }),
-      forget: Effect.zipRight(counts.forget, stats.forget)
+      forget: Effect.all([counts.forget, stats.forget, sharing.forget], { discard: true })
     }
   })

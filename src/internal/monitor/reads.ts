@@ -1,16 +1,19 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Timer } from "../../Commit.js"
-import type { Execution, ExecutionSummary, Status } from "../../Execution.js"
+import type { Attributes, Execution, ExecutionSummary, Status } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import { statuses } from "../codec/execution.js"
 import * as models from "../monitorApi/models.js"
 import { Invalid, Missing, type Problem } from "../monitorApi/problems.js"
+import { AccessEnds } from "../monitorHttp/access.js"
 import { answering, reply } from "../monitorHttp/reply.js"
+import * as written from "../options/where.js"
 import { printable, quoted } from "../util/printable.js"
 import type { Live } from "./live.js"
 import type { Redact } from "./redact.js"
@@ -33,31 +36,49 @@ interface Query {
   readonly roots?: boolean | undefined
   readonly parent?: string | undefined
   readonly prefix?: string | undefined
+  readonly where?: string | ReadonlyArray<string> | undefined
 }
 
 const isStatus = (text: string): text is Status => statuses.some((name) => name === text)
 
-/** The filter of a query, in which statuses are separated by commas. */
-export const filterOf = ({ status, ...query }: Query): Effect.Effect<selection.Filter, Invalid> => {
-  const asked = (status ?? "").split(",").filter((text) => text !== "")
-  const known = asked.filter(isStatus)
-  const wrong = asked.find((text) => !isStatus(text))
-  if (wrong !== undefined) {
-    return Effect.fail(
-      new Invalid({
-        title: "No such status",
-        detail: printable(`there is no status ${JSON.stringify(wrong)}: expected ${statuses.join(", ")}`)
-      })
-    )
-  }
-  return Effect.succeed({
-    definition: query.definition === "" ? undefined : query.definition,
-    status: known.length === 0 ? undefined : known,
-    roots: query.roots,
-    parent: query.parent === "" ? undefined : query.parent,
-    prefix: query.prefix === "" ? undefined : query.prefix
-  })
+const invalid = (title: string, detail: string) => new Invalid({ title, detail: printable(detail) })
+
+/** A part of a filter that is none where it is empty, as forms send what nobody filled in. */
+const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text)
+
+const statusesOf = (text = ""): Either.Either<ReadonlyArray<Status> | undefined, Invalid> => {
+  const asked = text.split(",").filter((each) => each !== "")
+  const wrong = asked.find((each) => !isStatus(each))
+  return wrong === undefined
+    ? Either.right(asked.length === 0 ? undefined : asked.filter(isStatus))
+    : Either.left(
+        invalid("No such status", `there is no status ${JSON.stringify(wrong)}: expected ${statuses.join(", ")}`)
+      )
 }
+
+const attributesOf = (where: Query["where"] = []): Either.Either<Attributes | undefined, Invalid> => {
+  const texts = (typeof where === "string" ? [where] : where).filter((text) => text !== "")
+  return written.attributesOf(texts).pipe(
+    Either.mapBoth({
+      onLeft: (problem) => invalid("No attribute", `where ${problem}`),
+      onRight: (attributes) => (texts.length === 0 ? undefined : attributes)
+    })
+  )
+}
+
+/** The filter of a query, in which statuses are separated by commas. */
+export const filterOf = ({ definition, parent, prefix, roots, status, where }: Query) =>
+  Either.gen(function* () {
+    const filter: selection.Filter = {
+      definition: given(definition),
+      status: yield* statusesOf(status),
+      roots,
+      parent: given(parent),
+      prefix: given(prefix),
+      attributes: yield* attributesOf(where)
+    }
+    return filter
+  })
 
 interface Paging {
   readonly limit?: number | undefined
@@ -189,7 +210,8 @@ const gather = (store: ExecutionStore, id: string, parentId: string | null) =>
       children: store.listExecutions({ parentId: id, limit: parts }),
       work: store.workOf(id, parts),
       activities: store.activities.of(id),
-      letters: store.deadLetters.list({ executionId: id, limit: parts })
+      letters: store.deadLetters.list({ executionId: id, limit: parts }),
+      attributes: store.attributes.of(id)
     },
     { concurrency: "unbounded" }
   )
@@ -198,10 +220,13 @@ export const execution = ({ redact, redacted, store }: Reading, id: string): Ans
   Effect.gen(function* () {
     const found = yield* answering(store.load(id))
     if (Option.isNone(found)) return yield* missing(id)
-    const { above, activities, children, letters, work } = yield* answering(gather(store, id, found.value.parentId))
+    const { above, activities, attributes, children, letters, work } = yield* answering(
+      gather(store, id, found.value.parentId)
+    )
     return yield* reply(models.ExecutionPage, {
       now: (yield* Clock.currentTimeMillis) / 1000,
       execution: views.execution(found.value, redact),
+      attributes: views.attributes(attributes, redact),
       ancestors: above.map(views.summary),
       children: {
         items: children.items.map(views.summary),
@@ -236,11 +261,17 @@ export const count = ({ store }: Reading, query: Query): Answer =>
 export const countDeadLetters = ({ store }: Reading, filter: selection.LetterFilter): Answer =>
   Effect.flatMap(answering(selection.countDeadLetters(store, filter)), (total) => reply(models.Total, total))
 
-/** The stream as an answer. One that looks for longer than its server lets it is to ask again, as browsers do. */
+/**
+ * The stream as an answer. One that looks for longer than its server lets it is to ask again, as browsers do; so is one whose access has
+ * changed, who may be refused then.
+ */
 export const live = ({ live }: Reading): Answer =>
-  Effect.succeed(
-    HttpServerResponse.stream(Stream.encodeText(live.stream), {
-      contentType: "text/event-stream",
-      headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
-    })
+  Effect.map(Effect.serviceOption(AccessEnds), (ends) =>
+    HttpServerResponse.stream(
+      live.stream.pipe(Stream.interruptWhen(Option.getOrElse(ends, () => Effect.never)), Stream.encodeText),
+      {
+        contentType: "text/event-stream",
+        headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+      }
+    )
   )

@@ -30,7 +30,8 @@ export const queryOf = (filter: Filter): ExecutionFilter => ({
   status: filter.status,
   rootsOnly: filter.roots,
   parentId: filter.parent,
-  idPrefix: filter.prefix
+  idPrefix: filter.prefix,
+  attributes: filter.attributes
 })
 
 export const letterQueryOf = (filter: LetterFilter): DeadLetterQuery => ({

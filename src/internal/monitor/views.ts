@@ -3,12 +3,13 @@ import type * as Schema from "effect/Schema"
 import type { ActivityEntry, OutboxEntry, SpawnEntry, Timer, TraceEntry } from "../../Commit.js"
 import type { DeadLetter, Failure } from "../../DeadLetter.js"
 import type { Event } from "../../Event.js"
-import type { Execution, ExecutionSummary } from "../../Execution.js"
+import type { Attributes, Execution, ExecutionSummary } from "../../Execution.js"
 import type { Health } from "../../ExecutionRuntime.js"
 import type { ExecutionCount, Stats } from "../../ExecutionStore.js"
 import type * as QueueWorker from "../../QueueWorker.js"
 import type { StoreCorrupt } from "../../StoreError.js"
 import type * as models from "../monitorApi/models.js"
+import { isObject } from "../options/decode.js"
 import type { Redact } from "./redact.js"
 
 type View<S extends Schema.Schema.Any> = Schema.Schema.Type<S>
@@ -179,6 +180,12 @@ export const execution = (execution: Execution, redact: Redact): View<typeof mod
     result: redact(child.result)
   }))
 })
+
+/** What an execution is found by: values of its context, masked as that is. */
+export const attributes = (attributes: Attributes, redact: Redact): View<typeof models.ExecutionPage>["attributes"] => {
+  const masked = redact({ ...attributes })
+  return isObject(masked) ? masked : {}
+}
 
 export const delayed = (
   entries: ReadonlyArray<{ readonly dueAt: number; readonly event: Event }>,

@@ -20,7 +20,10 @@ const Filter = Schema.Struct({
   status: optional(Schema.String).annotations({ description: "one or more, separated by commas" }),
   roots: flag,
   parent: optional(Schema.String),
-  prefix: optional(Schema.String)
+  prefix: optional(Schema.String),
+  where: optional(Schema.Union(Schema.String, Schema.Array(Schema.String))).annotations({
+    description: "an attribute, as name=value; more than once, those that have all of them, sought by the first"
+  })
 })
 
 const LetterFilter = Schema.Struct({ kind: optional(models.LetterKind), execution: optional(Schema.String) })

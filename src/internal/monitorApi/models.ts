@@ -1,4 +1,5 @@
 import * as Schema from "effect/Schema"
+import { Attributes } from "../../Execution.js"
 import { statuses } from "../codec/execution.js"
 
 /** What somebody may do with a monitor. */
@@ -65,6 +66,35 @@ export const Health = Schema.Struct({
   unknownActivities: Schema.Array(Schema.Struct({ name: Schema.String, since: Seconds }))
 }).annotations({ identifier: "Health" })
 
+const Process = Schema.Struct({
+  name: Schema.String,
+  renewedAt: Time.annotations({
+    description: "its last sign of life, by its own clock; null where it is a member no more"
+  }),
+  ttl: Schema.NullOr(Schema.Number).annotations({
+    description: "for how many seconds from then on it keeps what it holds"
+  }),
+  held: Schema.Number,
+  leases: Schema.Array(Schema.String).annotations({ description: "the names of what it holds, the first of them" }),
+  running: Schema.Number.annotations({ description: "how many activities it runs" })
+})
+
+/** Who shares the work of the store, as far as the store knows: this process and others. */
+export const Processes = Schema.Struct({
+  alone: Schema.Boolean.annotations({ description: "whether no other process can reach the store" }),
+  pools: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      shares: Schema.Literal("lanes", "activities", "other"),
+      service: Text,
+      total: Schema.NullOr(Schema.Number).annotations({ description: "into how many shards lanes are divided" }),
+      free: Schema.Number.annotations({ description: "how many leases nobody holds" }),
+      processes: Schema.Array(Process),
+      more: Schema.Number.annotations({ description: "how many processes are not told" })
+    })
+  )
+}).annotations({ identifier: "Processes" })
+
 /** One moment of the charts; rates are by second since the moment before. */
 export const Sample = Schema.Struct({
   time: Seconds,
@@ -83,6 +113,7 @@ export const Overview = Schema.Struct({
   countedAt: Time,
   stats: Stats,
   health: Schema.NullOr(Health),
+  processes: Schema.NullOr(Processes).annotations({ description: "null where their rows cannot be read" }),
   samples: Schema.Array(Sample)
 }).annotations({ identifier: "Overview" })
 
@@ -197,6 +228,7 @@ export const Execution = Schema.Struct({
 export const ExecutionPage = Schema.Struct({
   now: Seconds,
   execution: Execution,
+  attributes: Schema.Record({ key: Schema.String, value: Json }).annotations({ description: "what it is found by" }),
   ancestors: Schema.Array(Summary).annotations({ description: "its parent, the parent of that, and so on" }),
   children: page(Summary),
   events: Schema.Array(OutboxRow),
@@ -274,7 +306,8 @@ export const Filter = Schema.Struct({
   status: Schema.optional(Schema.Array(Status)),
   roots: Schema.optional(Schema.Boolean),
   parent: Schema.optional(Schema.String),
-  prefix: Schema.optional(Schema.String)
+  prefix: Schema.optional(Schema.String),
+  attributes: Schema.optional(Attributes)
 }).annotations({ identifier: "Filter" })
 
 /** Which dead letters. */

@@ -1,5 +1,6 @@
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 
@@ -15,6 +16,22 @@ export const RemoteAddress: Context.Tag<"holdfast/monitor/RemoteAddress", string
 export const CurrentAccess: Context.Tag<"holdfast/monitor/CurrentAccess", Access> = Context.GenericTag(
   "holdfast/monitor/CurrentAccess"
 )
+
+/** Ends when the one who asks may not do any more what they might when they asked: what is still being answered ends with it. */
+export const AccessEnds: Context.Tag<"holdfast/monitor/AccessEnds", Effect.Effect<void>> = Context.GenericTag(
+  "holdfast/monitor/AccessEnds"
+)
+
+/** How often it is asked anew what somebody may do who is still being answered. */
+const again = "10 seconds"
+
+/** Looks again and again what somebody may do, until it is something else. */
+export const ends = (current: Access, access: Effect.Effect<Access>): Effect.Effect<void> =>
+  Effect.sleep(again).pipe(
+    Effect.zipRight(access),
+    Effect.repeat({ until: (found) => found !== current }),
+    Effect.asVoid
+  )
 
 /** What proxies say of whom they ask for. Whoever comes through one is not on this machine just because the proxy is. */
 const proxies = [

@@ -66,7 +66,7 @@ const oneOf = (words: ReadonlyArray<string>): string => `${words.slice(0, -1).jo
 const wordsOf = (words: Words, [noun, verb]: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, CliError> =>
   Effect.gen(function* () {
     if (noun === undefined) return []
-    const verbs = words[noun]
+    const verbs = Object.hasOwn(words, noun) ? words[noun] : undefined
     if (verbs === undefined) {
       const nouns = Object.keys(words)
       const near = nearest(noun, nouns) === undefined ? `: expected ${oneOf(nouns)}` : didYouMean(noun, nouns)

@@ -41,6 +41,9 @@ describe("the command line", () => {
         expect(yield* refusal("execution", "cancel", `${name}=`)).toBe(`${name} is given without a value`)
       }
       expect(yield* refusal("execution", "list", "--status", "RUNNING", "")).toBe("an argument is empty")
+      expect(yield* refusal("--completions", "tcsh")).toBe(
+        '--completions knows no "tcsh": expected sh, bash, fish or zsh'
+      )
       expect(yield* refusal("stats", "--json=1")).toBe("--json takes no value")
       expect(yield* refusal("stats\u001b[2J")).toBe(
         'there is no command "stats\\u001b[2J": expected execution or stats'

@@ -136,7 +136,13 @@ describe("the commands that read", () => {
       const none = yield* run(`definition check ${directory}/none.ts`)
       expect([none.code, none.notes.join()]).toEqual([3, expect.stringContaining("exports no definition")])
       const missing = yield* run(`definition check ${directory}/missing.ts`)
-      expect([missing.code, missing.notes.join()]).toEqual([3, expect.stringContaining("cannot be loaded")])
+      expect([missing.code, missing.notes.join()]).toEqual([3, expect.stringContaining('there is no file "')])
+      yield* write("broken.ts", 'throw new Error("no\\nsuch")')
+      const broken = yield* run(`definition check ${directory}/broken.ts`)
+      expect([broken.code, ...broken.notes]).toEqual([
+        3,
+        expect.stringMatching(/broken\.ts cannot be loaded: .*no\\nsuch/)
+      ])
     })
   )
 
@@ -242,6 +248,11 @@ describe("the commands that read", () => {
       expect(yield* wrong("execution show")).toMatchObject([2, 0, expect.stringContaining("<id>")])
       expect(yield* wrong("stats more")).toMatchObject([2, 0, expect.stringContaining("'more'")])
       expect(yield* wrong("execution show a b")).toMatchObject([2, 0, expect.stringContaining("'b'")])
+      expect(yield* wrong("stats --prefix 1;drop")).toEqual([
+        2,
+        0,
+        'holdfast: --prefix "1;drop": expected at most 30 letters, digits and underscores, not beginning with a digit'
+      ])
       const storeless = yield* holdfast(["stats"])
       expect([storeless.code, ...storeless.notes]).toMatchObject([
         2,

@@ -78,6 +78,17 @@ const wordsOf = (words: Words, [noun, verb]: ReadonlyArray<string>): Effect.Effe
     return yield* usage(`there is no command "${noun} ${verb}"${near}`)
   })
 
+const shells = ["sh", "bash", "fish", "zsh"]
+
+/** That completions are asked for a shell that there are some for. */
+const checkShell = (options: ReadonlyArray<string>): Effect.Effect<void, CliError> => {
+  const at = options.indexOf("--completions")
+  const shell = options[at + 1] ?? ""
+  return at < 0 || shells.includes(shell)
+    ? Effect.void
+    : usage(`--completions knows no ${JSON.stringify(shell)}: expected ${oneOf(shells)}`)
+}
+
 /** What asks @effect/cli for itself, and needs no command. */
 const asksForItself = (options: ReadonlyArray<string>): boolean =>
   ["--help", "--version", "--completions", "--wizard"].some((option) => options.includes(option))
@@ -89,6 +100,7 @@ const asksForItself = (options: ReadonlyArray<string>): boolean =>
 export const arrange = (args: ReadonlyArray<string>, words: Words): Effect.Effect<ReadonlyArray<string>, CliError> =>
   Effect.gen(function* () {
     const { options, others } = yield* part(args)
+    yield* checkShell(options)
     const command = yield* wordsOf(words, others)
     const [noun] = command
     if (asksForItself(options)) return [...command, ...options.filter((option) => option !== "--json")]

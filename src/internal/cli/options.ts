@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { type Attributes, Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
+import { isPrefix, prefixForm } from "../options/store.js"
 import * as written from "../options/where.js"
 import { type CliError, type Failure, usage } from "./failure.js"
 import { didYouMean, nearest } from "./nearest.js"
@@ -90,8 +91,12 @@ const nameOf = (options: Common): Effect.Effect<Option.Option<StoreName>, CliErr
     Effect.transposeMapOption(text, (text) => Effect.mapError(parse(text), (problem) => usage(`--store: ${problem}`)))
   )
 
-const givenPrefix = (options: Common): Effect.Effect<Option.Option<string>> =>
-  orVariable(options.prefix, "HOLDFAST_PREFIX")
+const givenPrefix = (options: Common): Effect.Effect<Option.Option<string>, CliError> =>
+  Effect.filterOrFail(
+    orVariable(options.prefix, "HOLDFAST_PREFIX"),
+    Option.match({ onNone: () => true, onSome: isPrefix }),
+    (given) => usage(`--prefix ${JSON.stringify(Option.getOrElse(given, () => ""))}: expected ${prefixForm}`)
+  )
 
 /** The prefix of the store that the options name, or of most stores where they name none. */
 export const prefixOf = (options: Common): Effect.Effect<string, CliError> =>

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Args from "@effect/cli/Args"
@@ -103,8 +104,10 @@ const module_ = Args.text({ name: "module" }).pipe(
 /** The definitions that a module exports. */
 const exported = (path: string) =>
   Effect.gen(function* () {
+    const file = resolve(path)
+    if (!existsSync(file)) return yield* missing(`there is no file ${JSON.stringify(path)}`)
     const loaded: unknown = yield* Effect.tryPromise({
-      try: (): Promise<unknown> => import(pathToFileURL(resolve(path)).href),
+      try: (): Promise<unknown> => import(pathToFileURL(file).href),
       catch: (cause) => missing(`the module ${path} cannot be loaded: ${describe(cause)}`)
     })
     const exports = Predicate.isRecord(loaded) ? Object.values(loaded) : []

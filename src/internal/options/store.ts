@@ -19,11 +19,11 @@ export const storeFields = { ...limitFields, traceMax: optional(whole(0)) }
 
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
 
+export const isPrefix = (text: string): boolean => pattern.test(text)
+export const prefixForm = "at most 30 letters, digits and underscores, not beginning with a digit"
+
 /** Names reach SQL as text, since they cannot be bound: only what cannot be anything else may be one. */
-export const prefix = checkedText(
-  (text) => pattern.test(text),
-  "at most 30 letters, digits and underscores, not beginning with a digit"
-)
+export const prefix = checkedText(isPrefix, prefixForm)
 
 /** The options of all stores in SQL. */
 export const sqlFields = {

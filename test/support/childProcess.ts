@@ -16,18 +16,29 @@ export interface Child {
   /** Its exit code, or the signal that ended it. */
   readonly exit: Effect.Effect<number | string>
   readonly kill: Effect.Effect<void>
+  /** Stops it where it is, and lets it go on. */
+  readonly freeze: Effect.Effect<void>
+  readonly thaw: Effect.Effect<void>
+  readonly pid: number | undefined
 }
 
 /** Another process that runs a program. */
-export const spawn = (program: string, args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
+export const spawn = (
+  program: string,
+  args: ReadonlyArray<string>,
+  env: { readonly [name: string]: string } = {}
+): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = yield* Queue.unbounded<string>()
     const exit = yield* Deferred.make<number | string>()
-    const child = spawnProcess(program, args, { stdio: ["pipe", "pipe", "inherit"] })
+    const child = spawnProcess(program, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, ...env }
+    })
     readline.createInterface(child.stdout).on("line", (line) => Queue.unsafeOffer(lines, line))
     // A process that has ended reads no more.
     child.stdin.on("error", () => undefined)
-    child.once("exit", (code, signal) => Deferred.unsafeDone(exit, Effect.succeed(code ?? signal ?? "gone")))
+    child.once("close", (code, signal) => Deferred.unsafeDone(exit, Effect.succeed(code ?? signal ?? "gone")))
     yield* Effect.addFinalizer(() =>
       Effect.zipRight(
         Effect.sync(() => child.kill("SIGKILL")),
@@ -41,7 +52,10 @@ export const spawn = (program: string, args: ReadonlyArray<string>): Effect.Effe
       ),
       send: (line) => Effect.sync(() => void child.stdin.write(`${line}\n`)),
       exit: Deferred.await(exit),
-      kill: Effect.sync(() => void child.kill("SIGKILL"))
+      kill: Effect.sync(() => void child.kill("SIGKILL")),
+      freeze: Effect.sync(() => void child.kill("SIGSTOP")),
+      thaw: Effect.sync(() => void child.kill("SIGCONT")),
+      pid: child.pid
     }
   })
 

@@ -1,0 +1,55 @@
+/** Stores by the names that the program `holdfast` has for them too. */
+import { NodeHttpClient } from "@effect/platform-node"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import type { ExecutionStore } from "holdfast/ExecutionStore"
+import * as LibsqlStore from "holdfast/LibsqlStore"
+import * as RqliteStore from "holdfast/RqliteStore"
+import * as SqliteStore from "holdfast/SqliteStore"
+import type { StoreError } from "holdfast/StoreError"
+import type { StoreName } from "../../src/internal/cli/storeName.js"
+
+export type Durability = "full" | "normal"
+
+const fileUrl = (filename: string): string => `file:${filename.split("/").map(encodeURIComponent).join("/")}`
+
+const secret = (name: string) => Effect.map(Config.option(Config.redacted(name)), Option.getOrUndefined)
+
+/** - `prefix`: what the names of the tables on a server begin with, which others may use too. */
+export interface Place {
+  readonly name: StoreName
+  readonly durability: Durability
+  readonly prefix: string
+}
+
+/** A store. Locks are waited for less long than usual, so that they are felt. */
+export const layer = ({ durability, name, prefix }: Place): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
+  switch (name._tag) {
+    case "Sqlite":
+      return SqliteStore.layer({ filename: name.filename, durability, busyTimeout: "1 second" })
+    case "LibsqlFile":
+      return LibsqlStore.layer({ url: fileUrl(name.filename), durability, busyTimeout: "1 second" })
+    case "LibsqlServer":
+      return Layer.unwrapEffect(
+        Effect.map(secret("LIBSQL_AUTH_TOKEN"), (authToken) =>
+          LibsqlStore.layer({ url: Redacted.value(name.url), authToken, durability, prefix, timeout: "3 seconds" })
+        )
+      )
+    case "Rqlite":
+      return Layer.unwrapEffect(
+        Effect.map(Effect.all([secret("RQLITE_USERNAME"), secret("RQLITE_PASSWORD")]), ([username, password]) =>
+          RqliteStore.layer({
+            urls: name.urls,
+            username: username === undefined ? undefined : Redacted.value(username),
+            password,
+            prefix,
+            timeout: "3 seconds"
+          })
+        )
+      ).pipe(Layer.provide(NodeHttpClient.layerUndici))
+  }
+}

@@ -1,0 +1,82 @@
+// One process of a torture: a runtime on the store, and clients of it. It says "ready" when it runs. It is sent `rest`, after which its
+// clients ask for nothing any more, and `end`. Its options are the first argument, as JSON.
+import * as readline from "node:readline"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
+import { ExecutionStore } from "holdfast/ExecutionStore"
+import * as StoreName from "../../src/internal/cli/storeName.js"
+import * as Clients from "./clients.js"
+import * as Journal from "./journal.js"
+import { Live } from "./order.js"
+import * as Store from "./store.js"
+import * as Watched from "./watched.js"
+
+export interface Options extends Clients.Options {
+  readonly store: string
+  readonly durability: Store.Durability
+  readonly prefix: string
+  readonly journals: string
+  readonly leases: boolean
+}
+
+const options: Options = JSON.parse(process.argv[2] ?? "{}")
+
+const say = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
+
+const place = Effect.map(StoreName.parse(options.store), (name) => ({ ...options, name }))
+
+const RuntimeLive = ExecutionRuntime.layer({
+  leases: options.leases ? { ttl: "1500 millis", handover: "100 millis" } : false,
+  activityTtl: "1500 millis",
+  pollInterval: "100 millis",
+  timerInterval: "100 millis",
+  retry: Schedule.spaced("200 millis"),
+  maxAttempts: 1_000_000,
+  shutdownTimeout: "3 seconds",
+  retention: { finished: "3 minutes", interval: "20 seconds" }
+})
+
+const StoreLive = Layer.unwrapEffect(Effect.map(place, Store.layer))
+
+/** Until it is sent a line. A process whose parent has gone ends. */
+const lines = Effect.gen(function* () {
+  const rest = yield* Deferred.make<void>()
+  const end = yield* Deferred.make<void>()
+  const input = readline.createInterface(process.stdin)
+  input.on("line", (line) => Deferred.unsafeDone(line === "rest" ? rest : end, Effect.void))
+  input.on("close", () => process.exit(3))
+  return { rest, end }
+})
+
+const program = Effect.gen(function* () {
+  const { end, rest } = yield* lines
+  const writer = Journal.makeWriter(options.journals, options.by)
+  const context = yield* Layer.build(StoreLive)
+  const store = yield* Effect.provide(ExecutionStore, context)
+  const watched = Layer.succeed(ExecutionStore, Watched.make(writer, store))
+  yield* Layer.build(Layer.provide(Live.pipe(Layer.provideMerge(RuntimeLive)), watched))
+  yield* say("ready")
+  const clients = Clients.run(writer, options).pipe(Effect.provideService(ExecutionStore, store))
+  yield* Effect.raceFirst(clients, Deferred.await(rest))
+  yield* say("resting")
+  yield* Deferred.await(end)
+}).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+
+const code = (exit: Exit.Exit<void, unknown>): number => (Exit.isSuccess(exit) ? 0 : 1)
+
+Effect.runCallback(program, {
+  onExit: (exit) => {
+    if (Exit.isFailure(exit)) {
+      const error = Option.getOrUndefined(Exit.causeOption(exit))
+      process.stdout.write(`failed: ${String(error).replaceAll("\n", " ")}\n`)
+    }
+    process.exit(code(exit))
+  }
+})

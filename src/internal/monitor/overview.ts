@@ -32,7 +32,7 @@ export interface Overviews {
 }
 
 /** How long a page waits for the counts of a large store, in milliseconds: it is told of them when they are there. */
-const patience = 25
+const patience = 10
 
 /** What a histogram has seen since the last look at it: the value below which most of it is, none where it saw nothing. */
 const quantileSince = (

@@ -45,7 +45,7 @@ const listed = ({ definitionId, parentId, rootsOnly, status }: Filter, sign: str
     status.length === 0
       ? undefined
       : { text: `${sign}l.status IN (${status.map(() => "?").join(", ")})`, params: status },
-    rootsOnly ? { text: `${sign}l.parent_id IS NULL`, params: [] } : undefined
+    rootsOnly ? { text: `${sign}l.root = 1`, params: [] } : undefined
   ])
 
 /** The attributes that a row `a` of them and others of its execution must be. */
@@ -194,14 +194,16 @@ export const makeCountSql =
   (p: string) =>
   (filter: Filter): Statement => {
     const found = filter.attributes.length > 0
+    const { idPrefix } = filter
     const { params, text } = all([
       attributes(p, filter.attributes),
-      range(found ? "a.execution_id" : "l.id", undefined, filter.idPrefix),
+      // Each row would be looked at for a condition that all are.
+      idPrefix === undefined ? undefined : range(found ? "a.execution_id" : "l.id", undefined, idPrefix),
       listed(filter, found ? "+" : "")
     ])
     const sql = lines`
       SELECT COUNT(*)
       FROM ${found ? byAttribute(p) : `${p}holdfast_listing AS l`}
-      WHERE ${text}`
+      WHERE ${text === "" ? "TRUE" : text}`
     return { sql, params }
   }

@@ -142,8 +142,8 @@ export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({
     })
 })
 
-/** How many rows are counted at once: so many take SQLite a few milliseconds, in which nothing else runs in the process. */
-const counted = 50_000
+/** How many rows are passed over at once: so many take SQLite a few milliseconds, in which nothing else runs in the process. */
+const passed = 25_000
 
 const turn = Effect.async<void>((resume) => void onNextTurn(() => resume(Effect.void)))
 
@@ -168,6 +168,10 @@ const placeOf = ([definitionId, status, root, id]: Row): ReadonlyArray<string | 
   String(id)
 ]
 
+/** Where a part begins and ends in the same group, all between are of it: as many as were passed over, and the one at its end. */
+const within = (from: ReadonlyArray<string | number>, to: ReadonlyArray<string | number>): Row | undefined =>
+  from[0] === to[0] && from[1] === to[1] ? [from[0], from[1], passed + 1] : undefined
+
 /** How many executions there are, by definition and status. */
 export const makeCounts = (database: Database): Pick<Encoded, "counts"> => ({
   counts: Effect.gen(function* () {
@@ -176,12 +180,13 @@ export const makeCounts = (database: Database): Pick<Encoded, "counts"> => ({
     const found: Array<Row> = []
     let from: ReadonlyArray<string | number> = ["", "", -1, ""]
     for (;;) {
-      const to = Option.map(yield* pages.first(database, call, end, ...from, counted), placeOf)
-      const rows = Option.isNone(to)
-        ? pages.rows(database, call, last, ...from)
-        : pages.rows(database, call, part, ...from, ...to.value)
-      found.push(...(yield* rows))
-      if (Option.isNone(to)) break
+      const to = Option.map(yield* pages.first(database, call, end, ...from, passed), placeOf)
+      if (Option.isNone(to)) {
+        found.push(...(yield* pages.rows(database, call, last, ...from)))
+        break
+      }
+      const same = within(from, to.value)
+      found.push(...(same === undefined ? yield* pages.rows(database, call, part, ...from, ...to.value) : [same]))
       from = to.value
       yield* turn
     }

@@ -21,12 +21,12 @@ const temporary = (): string => {
   }
 }
 
-/** The files with tests that do more when they are asked for the longer tests: those that import `support/extent`. */
+/** The files with longer tests, of which `support/longSetup` leaves out the others. */
 const longer = (): Array<string> =>
   readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => join("test", file))
-    .filter((file) => readFileSync(join(root, file), "utf8").includes("support/extent.js"))
+    .filter((file) => /support\/(extent|contractShare)\.js/.test(readFileSync(join(root, file), "utf8")))
 
 /** The pages as they are bundled, which the sources have none of. */
 const builtPages = join(root, "dist", "internal", "monitorPages", "pages.js")
@@ -44,13 +44,15 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: includes[mode] ?? ["test/**/*.test.ts", "examples/**/*.test.ts"],
     exclude: mode === "browser" ? [] : ["test/browser/**"],
-    env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? "all" : "" },
-    // One more than there are cores, as a test's clock waits for turns of the event loop. All stay to the end: one that is idle for a moment
+    env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? mode : "" },
+    setupFiles: mode === "long" ? ["test/support/longSetup.ts"] : [],
+    // More than there are cores, as a test's clock waits for turns of the event loop. All stay to the end: one that is idle for a moment
     // and is let go meanwhile may have its next file already, which ends the run.
-    maxWorkers: availableParallelism() + 1,
-    minWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
+    minWorkers: availableParallelism() + 2,
     // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
     isolate: false,
+    globalSetup: "test/support/globalSetup.ts",
     testTimeout: 300_000,
     hookTimeout: 300_000,
     reporters: [["default", { summary: false }]]

@@ -8,7 +8,7 @@ import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { each, Job } from "../support/activityJob.js"
 import * as ChildProcess from "../support/childProcess.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
 // More of them by hand: each takes some seconds.
@@ -54,7 +54,9 @@ const emitted = (filename: string) =>
   })
 
 it.scopedLive(
-  `of ${kills} processes that are killed while they run activities none leaves one without its event, or with two`,
+  longer(
+    `of ${kills} processes that are killed while they run activities none leaves one without its event, or with two`
+  ),
   () =>
     Effect.gen(function* () {
       const filename = yield* Temp.database

@@ -11,7 +11,7 @@ import * as Commit from "holdfast/Commit"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 import { execution, recorder } from "../support/workers.js"
 
@@ -73,7 +73,7 @@ const watched = (store: Store) => {
 }
 
 describe("activities that wait", () => {
-  it.scoped("cost a process no memory beyond those that it has places for", () =>
+  it.scoped(longer("cost a process no memory beyond those that it has places for"), () =>
     Effect.gen(function* () {
       const count = extent({ quick: 2000, long: 100_000 })
       const each = 500

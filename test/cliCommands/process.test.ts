@@ -1,15 +1,14 @@
-import { execFile, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import * as Effect from "effect/Effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { filled } from "../support/cliStore.js"
+import { bundle } from "../support/programs.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const run = promisify(execFile)
 
 interface Ended {
   readonly code: number | null
@@ -21,14 +20,13 @@ describe("holdfast as a process", () => {
   let project = ""
   const at = (...parts: ReadonlyArray<string>) => join(project, ...parts)
 
-  /** The package as it is built, elsewhere, so that this does not depend on what is built here. */
+  /** The command in one file, elsewhere, so that this does not depend on what is built here. */
   beforeAll(async () => {
     project = await mkdtemp(join(tmpdir(), "holdfast-cli-"))
     await chmod(project, 0o755)
     await cp(join(root, "package.json"), at("package.json"))
     await symlink(join(root, "node_modules"), at("node_modules"))
-    const tsc = join(root, "node_modules/typescript-7/bin/tsc")
-    await run(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", at("dist")])
+    await bundle("src/internal/cliCommands/bin.ts", at("dist/internal/cliCommands/bin.js"))
   })
 
   afterAll(() => rm(project, { recursive: true, force: true }))

@@ -3,7 +3,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
-import { extent } from "../support/extent.js"
+import * as ContractShare from "../support/contractShare.js"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
 import * as Schema from "../support/schema.js"
@@ -16,11 +16,11 @@ const layerWith = (options: Options) =>
     Effect.map(SqldServer.make({ initial: Schema.database() }), ({ url }) => Libsql.layer({ ...options, url }))
   )
 
-ContractSuite.suite("LibsqlStore on a server's stand-in", layerWith({}), {
+// Each test, and each value of a property, has a server of its own.
+ContractShare.suite("LibsqlStore on a server's stand-in", layerWith({}), {
   layerWith,
   raw: Libsql.raw,
-  // Each value has a server of its own.
-  runs: extent({ quick: 5, long: 20 })
+  part: { of: 5, rest: 2 }
 })
 
 if (Option.isSome(LibsqlServer.remote)) {

@@ -10,7 +10,7 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import type * as Subject from "holdfast/testing/Subject"
 import { ddl } from "../../src/internal/schema/schema.js"
-import { extent } from "../support/extent.js"
+import * as ContractShare from "../support/contractShare.js"
 import * as Live from "../support/rqlite/live.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as Schema from "../support/schema.js"
@@ -37,11 +37,11 @@ const standIn = (options: RqliteStore.StoreOptions) =>
     )
   )
 
-ContractSuite.suite("RqliteStore on the stand-in", standIn({}), {
+// Each test, and each value of a property, has a server of its own.
+ContractShare.suite("RqliteStore on the stand-in", standIn({}), {
   layerWith: standIn,
   raw,
-  // Each value has a server of its own.
-  runs: extent({ quick: 5, long: 20 })
+  part: { of: 5, rest: 0 }
 })
 
 /** Removes the tables of a prefix, and with them their indexes and triggers. */

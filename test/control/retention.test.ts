@@ -11,7 +11,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Retention from "holdfast/Retention"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { StoreUnavailable } from "holdfast/StoreError"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 import * as Support from "../support/workers.js"
 
@@ -358,7 +358,7 @@ type Ledger = Map<string, number>
 
 describe("Retention", () => {
   it.scoped.prop(
-    "removes nothing that is younger than asked for, and the same on each store",
+    longer("removes nothing that is younger than asked for, and the same on each store"),
     [FastCheck.array(operation, { minLength: 10, maxLength: 40 })],
     ([operations]) =>
       Effect.gen(function* () {

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
+import { program } from "../support/programs.js"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -22,10 +23,9 @@ describe("docs/getting-started.md", () => {
   it("has a program that prints what it says, the second time too", async () => {
     const directory = await mkdtemp(join(tmpdir(), "holdfast-getting-started-"))
     try {
-      const viteNode = join(root, "node_modules", ".bin", "vite-node")
-      const args = ["--root", root, "--config", join(root, "vitest.config.ts"), example("main.ts")]
+      const main = await program("examples/getting-started/main.ts")
       for (const _ of [1, 2]) {
-        const { stdout } = await run(viteNode, args, { cwd: directory })
+        const { stdout } = await run(process.execPath, [main], { cwd: directory })
         expect(stdout).toBe("parcel-1 was collected by Ada\n")
       }
     } finally {

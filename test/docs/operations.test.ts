@@ -10,6 +10,7 @@ import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { program } from "../support/programs.js"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -44,15 +45,9 @@ describe("docs/operations.md", () => {
         )
       })
     )
-    const viteNode = join(root, "node_modules", ".bin", "vite-node")
+    const operator = await program("examples/operator.ts")
     const operate = async (...args: ReadonlyArray<string>) => {
-      const options = ["--root", root, "--config", join(root, "vitest.config.ts")]
-      const { stderr, stdout } = await run(viteNode, [
-        ...options,
-        join(root, "examples/operator.ts"),
-        filename,
-        ...args
-      ])
+      const { stderr, stdout } = await run(process.execPath, [operator, filename, ...args])
       return stdout + stderr
     }
     expect(await operate("suspend", "order-17")).toBe("suspend: order-17\n")

@@ -6,6 +6,7 @@ import { promisify } from "node:util"
 import * as Processor from "holdfast/Processor"
 import * as Step from "holdfast/Step"
 import { describe, expect, it } from "vitest"
+import { program } from "../support/programs.js"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -18,9 +19,7 @@ describe("docs/processor.md", () => {
   })
 
   it("has an example that ends as it says", async () => {
-    const viteNode = join(root, "node_modules", ".bin", "vite-node")
-    const args = ["--root", root, "--config", join(root, "vitest.config.ts"), join(root, "examples", "definition.ts")]
-    const { stdout } = await run(viteNode, args)
+    const { stdout } = await run(process.execPath, [await program("examples/definition.ts")])
     expect(stdout).toContain('execution \\"order-stolen\\" failed: CardDeclined')
     expect(stdout.endsWith("order-good: DONE, shipped\norder-stolen: FAILED, null\n")).toBe(true)
   })

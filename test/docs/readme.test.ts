@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { program } from "../support/programs.js"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -23,11 +24,9 @@ describe("the README", () => {
   })
 
   it("has an example that does what it says, the second time too", async () => {
-    const viteNode = join(root, "node_modules", ".bin", "vite-node")
-    const example = join(root, "examples", "order.ts")
-    const args = ["--root", root, "--config", join(root, "vitest.config.ts"), example]
+    const example = await program("examples/order.ts")
     for (const _ of [1, 2]) {
-      const { stdout } = await run(viteNode, args, { cwd: directory })
+      const { stdout } = await run(process.execPath, [example], { cwd: directory })
       expect(stdout).toBe("order-17: paid 39.98\n")
     }
   })

@@ -2,12 +2,11 @@ import { execFile } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
+import { program } from "../support/programs.js"
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /** What the program says itself, beside what is logged. */
 const said = (stdout: string): ReadonlyArray<string> =>
@@ -19,14 +18,12 @@ describe("examples/fulfilment", () => {
     async (store) => {
       const directory = await mkdtemp(join(tmpdir(), "holdfast-fulfilment-"))
       try {
-        const example = join(root, "examples", "fulfilment", "main.ts")
-        const args = ["--root", root, "--config", join(root, "vitest.config.ts"), example, store]
-        const viteNode = join(root, "node_modules", ".bin", "vite-node")
+        const args = [await program("examples/fulfilment/main.ts"), store]
         const ended = "order-17: arrived track-lamp; refunded 90"
-        const first = (await run(viteNode, args, { cwd: directory })).stdout
+        const first = (await run(process.execPath, args, { cwd: directory })).stdout
         expect(said(first)).toEqual(["refund 90 of p-1", ended])
         expect(first).toContain("failed (attempt 2) and is tried again: the carrier does not answer")
-        expect(said((await run(viteNode, args, { cwd: directory })).stdout)).toEqual([ended])
+        expect(said((await run(process.execPath, args, { cwd: directory })).stdout)).toEqual([ended])
       } finally {
         await rm(directory, { recursive: true, force: true })
       }

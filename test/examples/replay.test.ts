@@ -20,7 +20,7 @@ import { caseId } from "../../examples/replay/machine.js"
 import * as Progress from "../../examples/replay/progress.js"
 import { totals } from "../../examples/replay/report.js"
 import { verify } from "../../examples/replay/verify.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 
 const columns = { case: "case:concept:name", activity: "concept:name", timestamp: "time:timestamp" }
 const sample = survey(fileURLToPath(new URL("../../examples/replay/sample.csv", import.meta.url)), columns)
@@ -94,7 +94,7 @@ describe.each(stores)("the replay, %s", (_, makeStore) => {
   )
 
   it.scoped.prop(
-    "that was stopped, again and again, ends as one that was not",
+    longer("that was stopped, again and again, ends as one that was not"),
     {
       stops: FastCheck.array(
         FastCheck.record({

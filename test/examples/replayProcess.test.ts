@@ -11,7 +11,8 @@ import * as Stream from "effect/Stream"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { extent, long } from "../support/extent.js"
+import { extent, long, longer } from "../support/extent.js"
+import { bundle } from "../support/programs.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as SqldServer from "../support/sqld/server.js"
 
@@ -28,17 +29,22 @@ interface Ended {
 describe("the replay as a process", () => {
   let project = ""
 
-  /** The package and its examples, built elsewhere, so that this does not depend on what is built here. */
-  beforeAll(async () => {
-    project = await mkdtemp(join(tmpdir(), "holdfast-replay-"))
+  /** As `npm start` builds it, elsewhere, so that this does not depend on what is built here. */
+  const compile = async () => {
     const tsc = (...args: ReadonlyArray<string>) =>
       run(process.execPath, [join(root, "node_modules/typescript-7/bin/tsc"), ...args], { cwd: project })
+    await tsc("-p", join(root, "tsconfig.build.json"), "--outDir", "dist")
+    await tsc("-p", "tsconfig.examples.json")
+  }
+
+  beforeAll(async () => {
+    project = await mkdtemp(join(tmpdir(), "holdfast-replay-"))
     for (const name of ["package.json", "tsconfig.base.json", "tsconfig.examples.json", "examples"]) {
       await cp(join(root, name), join(project, name), { recursive: true })
     }
     await symlink(join(root, "node_modules"), join(project, "node_modules"))
-    await tsc("-p", join(root, "tsconfig.build.json"), "--outDir", "dist")
-    await tsc("-p", "tsconfig.examples.json")
+    if (long) await compile()
+    else await bundle("examples/replay/main.ts", join(project, "build/examples/replay/main.js"))
   })
 
   afterAll(() => rm(project, { recursive: true, force: true }))
@@ -100,7 +106,7 @@ describe("the replay as a process", () => {
       }))
     }).pipe(Effect.provide(SqliteStore.layer({ filename: join(project, file) })), Effect.runPromise)
 
-  it("killed again and again ends with the table and the states of one that was not", async () => {
+  it(longer("killed again and again ends with the table and the states of one that was not"), async () => {
     const args = (file: string) => ["--store", `sqlite:./${file}`, "--json", "--verify", "--verbose"]
     const whole = await replay(args("whole.db"))
     expect(whole.code).toBe(0)
@@ -127,7 +133,7 @@ describe("the replay as a process", () => {
   })
 
   // On other stores than SQLite only among the longer tests: what is killed and goes on is the same program.
-  it.runIf(long)("killed on a cluster of rqlite nodes goes on there, and ends with the same table", () =>
+  it.runIf(long)(longer("killed on a cluster of rqlite nodes goes on there, and ends with the same table"), () =>
     Effect.gen(function* () {
       const users = { app: { password: "s3cret", permissions: ["query", "execute"] } }
       const { rows, urls } = yield* RqliteServer.make({ nodes: 2, users })
@@ -145,19 +151,22 @@ describe("the replay as a process", () => {
     }).pipe(Effect.scoped, Effect.runPromise)
   )
 
-  it.runIf(long)("killed on a libSQL file goes on there, and ends with the states of one that was not", async () => {
-    const args = ["--store", "libsql:file:libsql a.db", "--json", "--verify", "--verbose"]
-    const killed = await replay([...args, "--batch", "31"], afterLines(4))
-    expect(killed).toMatchObject({ code: null, signal: "SIGKILL", stdout: "" })
-    const last = await replay(args)
-    expect(last).toMatchObject({ code: 0, signal: null })
-    expect(table(last)).toEqual({ cases: 60, events: 419, duplicates: 9, timers: 419 })
-    expect(last.stderr).toContain("75 executions are as the log says")
-    expect(last.stdout).toMatch(/"fileBytes":[1-9]/)
-    expect((await states("libsql a.db")).length).toBe(75)
-  })
+  it.runIf(long)(
+    longer("killed on a libSQL file goes on there, and ends with the states of one that was not"),
+    async () => {
+      const args = ["--store", "libsql:file:libsql a.db", "--json", "--verify", "--verbose"]
+      const killed = await replay([...args, "--batch", "31"], afterLines(4))
+      expect(killed).toMatchObject({ code: null, signal: "SIGKILL", stdout: "" })
+      const last = await replay(args)
+      expect(last).toMatchObject({ code: 0, signal: null })
+      expect(table(last)).toEqual({ cases: 60, events: 419, duplicates: 9, timers: 419 })
+      expect(last.stderr).toContain("75 executions are as the log says")
+      expect(last.stdout).toMatch(/"fileBytes":[1-9]/)
+      expect((await states("libsql a.db")).length).toBe(75)
+    }
+  )
 
-  it.runIf(long)("killed on a libSQL server goes on there, and ends with the same table", () =>
+  it.runIf(long)(longer("killed on a libSQL server goes on there, and ends with the same table"), () =>
     Effect.gen(function* () {
       const { url } = yield* SqldServer.make({ accept: (token) => (token === "s3cret" ? "rw" : "invalid") })
       const args = ["--store", `libsql:${url}?authToken=s3cret`, "--json", "--verify", "--verbose"]

@@ -9,7 +9,7 @@ import * as Execution from "holdfast/Execution"
 import * as Ids from "holdfast/Ids"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as SqlStore from "holdfast/SqlStore"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Client from "../support/sqlClient.js"
 import * as Temp from "../support/temp.js"
 
@@ -132,7 +132,7 @@ const assertSame = (together: Ran, alone: Ran) => {
 }
 
 it.effect.prop(
-  "batches of commits do what the same commits do one by one",
+  longer("batches of commits do what the same commits do one by one"),
   [batches],
   ([given]) =>
     Effect.gen(function* () {

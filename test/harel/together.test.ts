@@ -15,7 +15,7 @@ import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as RqliteStore from "holdfast/RqliteStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { type Child, spawn } from "../support/childProcess.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as temp from "../support/temp.js"
 
@@ -307,7 +307,7 @@ describe.skipIf(python === "")(
   () => {
     for (const [name, make] of backends) {
       for (const seed of [1, 2]) {
-        it.scopedLive(`answer alike after every step that either takes, on ${name}, run ${seed}`, () =>
+        it.scopedLive(longer(`answer alike after every step that either takes, on ${name}, run ${seed}`), () =>
           Effect.gen(function* () {
             const programs = yield* both(yield* make, seed === 1)
             for (let step = 0; step < steps; step++) {

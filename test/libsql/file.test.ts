@@ -9,7 +9,7 @@ import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as Child from "../support/childProcess.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
 const order = (id: string) => Execution.make({ id, definitionId: "order" })
@@ -152,7 +152,7 @@ describe("a libSQL file that another process has locked", () => {
 })
 
 describe("a libSQL file", () => {
-  it.scoped("costs no more file handles after any number of commits", () =>
+  it.scoped(longer("costs no more file handles after any number of commits"), () =>
     Effect.gen(function* () {
       const { filename, store } = yield* open({ durability: "normal" })
       let execution = yield* store.save(order("order-1"))
@@ -200,7 +200,7 @@ describe("a libSQL file", () => {
     })
   )
 
-  it.scoped("is shared by four processes: no update is lost, and no lock reaches a caller", () =>
+  it.scoped(longer("is shared by four processes: no update is lost, and no lock reaches a caller"), () =>
     Effect.gen(function* () {
       const { filename, store } = yield* open()
       const names = ["a", "b", "c", "d"]

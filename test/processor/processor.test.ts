@@ -19,7 +19,7 @@ import * as MemoryStore from "holdfast/MemoryStore"
 import * as Processor from "holdfast/Processor"
 import * as ProcessorError from "holdfast/ProcessorError"
 import { StoreConflict } from "holdfast/StoreError"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Support from "../support/workers.js"
 
 const { driven, event, execution, load, note, onEach, recorder, seen } = Support
@@ -467,7 +467,7 @@ onEach("Processor", (make) => {
 describe("Processor", () => {
   // Every pause is a place where another fiber can come first; the seed decides how long each of them is.
   it.effect.prop(
-    "processes each event once however commits of one execution interleave",
+    longer("processes each event once however commits of one execution interleave"),
     {
       pauses: FastCheck.array(FastCheck.nat(3), { minLength: 1, maxLength: 24 }),
       deliveries: FastCheck.array(FastCheck.constantFrom("e1", "e2", "e3"), { minLength: 1, maxLength: 6 }),

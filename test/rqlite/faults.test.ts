@@ -9,7 +9,7 @@ import { ExecutionStore } from "holdfast/ExecutionStore"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as InProcessNode from "../support/rqlite/inProcessNode.js"
 import { open, passing } from "../support/rqlite/inProcessStore.js"
 import type { Fault } from "../support/rqlite/server.js"
@@ -107,7 +107,9 @@ const take = (store: Store, { consumes, id, name }: Step) =>
   })
 
 it.scoped.prop(
-  "random steps of writers of many processes under random faults: each is there at most once, and as it was answered",
+  longer(
+    "random steps of writers of many processes under random faults: each is there at most once, and as it was answered"
+  ),
   [plan],
   ([{ faults, writers }]) =>
     Effect.gen(function* () {

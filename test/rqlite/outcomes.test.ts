@@ -13,7 +13,7 @@ import * as Ids from "holdfast/Ids"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
 import { emit, everything, order, spawn, step } from "../../src/testing/internal/samples.js"
 import { loaded } from "../../src/testing/internal/state.js"
-import { share } from "../support/extent.js"
+import { longer, share } from "../support/extent.js"
 import * as InProcessNode from "../support/rqlite/inProcessNode.js"
 import { open, passing } from "../support/rqlite/inProcessStore.js"
 import type { Fault } from "../support/rqlite/server.js"
@@ -194,7 +194,7 @@ const outcome = (method: Method, faults: ReadonlyArray<Fault>) =>
 const isUnknown = (cause: Cause.Cause<Failure>): boolean =>
   Option.exists(Cause.failureOption(cause), (error) => error._tag === "StoreUnavailable" && error.outcome === "unknown")
 
-describe("whatever befalls the request of a write, it is applied once, and said to be what it is", () => {
+describe(longer("whatever befalls the request of a write, it is applied once, and said to be what it is"), () => {
   it.effect.each(methods.map((method, index) => ({ ...method, index })))("$name", (method) =>
     Effect.gen(function* () {
       const plain = yield* outcome(method, [])

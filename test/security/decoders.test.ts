@@ -27,7 +27,7 @@ import * as line from "holdfast/internal/transfer/line"
 import * as TraceContext from "holdfast/TraceContext"
 import * as Log from "../../examples/replay/log.js"
 import { holdfast } from "../support/cli.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import { hostile, unprintable } from "../support/hostileText.js"
 import * as Databases from "../support/schema.js"
 import * as Temp from "../support/temp.js"
@@ -236,7 +236,7 @@ describe.each(Object.entries(readers))("The reader of %s", (_, { read, texts }) 
   })
 
   it.prop(
-    "throws nothing at what is like a good one",
+    longer("throws nothing at what is like a good one"),
     [mutants(texts)],
     ([text]) => {
       read(text)
@@ -247,7 +247,7 @@ describe.each(Object.entries(readers))("The reader of %s", (_, { read, texts }) 
 })
 
 it.prop(
-  "An execution that is read from a damaged row is written and read again as the same",
+  longer("An execution that is read from a damaged row is written and read again as the same"),
   [mutants([stored])],
   ([text]) => {
     const read = Schema.decodeUnknownEither(Execution.ExecutionFromText)(text)
@@ -263,7 +263,7 @@ it.prop(
 const csv = ["case,activity,timestamp\na,x,2026-01-01T00:00:00Z\n", 'case;activity\n"a;1";"x ""y"""\nb;z\n']
 
 it.effect.prop(
-  "A log that is damaged is read, or refused in a sentence",
+  longer("A log that is damaged is read, or refused in a sentence"),
   [mutants([...csv, ...corpus])],
   ([text]) =>
     Effect.gen(function* () {
@@ -300,7 +300,7 @@ it.effect("A command that is named as what every object has is no command", () =
 )
 
 it.effect.prop(
-  "A command line of any words ends with a documented exit code, and prints no control characters",
+  longer("A command line of any words ends with a documented exit code, and prints no control characters"),
   [
     FastCheck.constantFrom(...commands),
     FastCheck.nat(),

@@ -14,7 +14,7 @@ import type * as Shards from "holdfast/Shards"
 import * as SpawnRelay from "holdfast/SpawnRelay"
 import * as TimerSweeper from "holdfast/TimerSweeper"
 import * as outboxRelay from "../../src/internal/runtime/outboxRelay.js"
-import { share } from "../support/extent.js"
+import { shareOfTests } from "../support/extent.js"
 import { counted, isolated } from "../support/metrics.js"
 import { type Process, start } from "../support/processes.js"
 import * as Support from "../support/workers.js"
@@ -113,9 +113,9 @@ const ends: ReadonlyArray<readonly [name: string, end: Delivery, options?: Queue
 Support.onEach("A worker that has lost its lease", (makeStore, onStore) => {
   for (const { fill, name, pending, worker } of kinds) {
     // By default half of them on each of the two stores.
-    for (const [how, end, options] of share(ends, onStore === "memory" ? 0 : 1, 2)) {
+    for (const [[how, end, options], named] of shareOfTests(ends, onStore === "memory" ? 0 : 1, 2)) {
       for (const knows of ["knows", "does not know"]) {
-        it.scoped(`${name}: writes nothing where the delivery ${how} late, and it ${knows}`, () =>
+        it.scoped(named(`${name}: writes nothing where the delivery ${how} late, and it ${knows}`), () =>
           Effect.gen(function* () {
             const store = yield* makeStore
             yield* TestClock.setTime(10_000)

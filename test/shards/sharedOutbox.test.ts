@@ -7,7 +7,7 @@ import * as Execution from "holdfast/Execution"
 import type * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Child from "../support/childProcess.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
 const events = extent({ quick: 2000, long: 10_000 })
@@ -61,7 +61,7 @@ const check = (store: ExecutionStore.ExecutionStore, deliveries: ReadonlyArray<s
     assert.isAtMost(deliveries.length / events, 1.1)
   })
 
-describe("two processes on one SQLite file", () => {
+describe(longer("two processes on one SQLite file"), () => {
   it.scopedLive(`share ${events} events: none is lost, none takes effect twice, few are delivered twice`, () =>
     Effect.gen(function* () {
       const { children, deliveries, store } = yield* sharing

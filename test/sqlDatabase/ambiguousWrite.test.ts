@@ -12,7 +12,7 @@ import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as Lease from "holdfast/Lease"
 import * as SqlDriver from "holdfast/SqlDriver"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
-import { share } from "../support/extent.js"
+import { shareOfTests } from "../support/extent.js"
 import * as FaultyDriver from "../support/faultyDriver.js"
 
 const emit = (id: string, targetId: string | null = "b") => ({ targetId, event: Event.make({ id, kind: "Happened" }) })
@@ -246,10 +246,10 @@ describe("a write whose answer is lost", () => {
         })
       )
 
-      for (const [when, list, blind = 0] of share(faults, index, 3)) {
+      for (const [[when, list, blind = 0], named] of shareOfTests(faults, index, 3)) {
         // What reads first, or last, fails there as a read does.
         if (reads.test(name) && blind > 0) continue
-        it.scoped(when, () =>
+        it.scoped(named(when), () =>
           Effect.gen(function* () {
             const expected = yield* faultless
             const found = yield* run(write, list, blind)

@@ -12,7 +12,7 @@ import * as Execution from "holdfast/Execution"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreUnavailable } from "holdfast/StoreError"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 
 /** What befalls a transaction: how often it is applied, how much later once more, in milliseconds, and whether its answer comes. */
 interface Chance {
@@ -66,7 +66,7 @@ const range = writers.flatMap((writer) => steps.map((step) => `${writer}:${step}
 
 describe("many writers whose answers get lost", () => {
   it.scoped.prop(
-    "write what is acknowledged once, and nothing twice",
+    longer("write what is acknowledged once, and nothing twice"),
     [FastCheck.array(chance, { maxLength: 40 }), FastCheck.array(FastCheck.boolean(), { maxLength: 40 })],
     ([chances, blind]) =>
       Effect.gen(function* () {

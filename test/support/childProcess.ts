@@ -5,6 +5,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import { program } from "./programs.js"
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -63,12 +64,9 @@ export const spawn = (
 export const lockFile = (filename: string, begin: string): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.tap(spawn(process.execPath, [path("lockFile.mjs"), filename, begin]), (child) => child.line)
 
-/** Another process that runs a TypeScript module. */
+/** Another process that runs a TypeScript module of this folder. */
 export const run = (module: string, ...args: ReadonlyArray<string>): Effect.Effect<Child, never, Scope.Scope> =>
-  spawn(process.execPath, [
-    path("../../node_modules/vite-node/vite-node.mjs"),
-    "--config",
-    path("../../vitest.config.ts"),
-    path(module),
-    ...args
-  ])
+  Effect.flatMap(
+    Effect.promise(() => program(`test/support/${module}`)),
+    (program) => spawn(process.execPath, [program, ...args])
+  )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as Linearizability from "./linearizability.js"
 
 type Operation = Linearizability.Operation
@@ -160,7 +160,7 @@ const played = (plans: ReadonlyArray<Plan>): ReadonlyArray<Operation> => {
 const reads = (history: ReadonlyArray<Operation>) =>
   history.flatMap((operation, index) => (operation.answer._tag === "Saw" ? [index] : []))
 
-describe("Any history", () => {
+describe(longer("Any history"), () => {
   const runs = extent({ quick: 100, long: 2000 })
 
   it("that a register made is linearizable", () => {

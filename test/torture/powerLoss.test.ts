@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Dice from "../../src/testing/internal/simulation/dice.js"
-import { share } from "../support/extent.js"
+import { shareOfTests } from "../support/extent.js"
 import * as Child from "../support/childProcess.js"
 import * as Temp from "../support/temp.js"
 import * as FileFaults from "./fileFaults.js"
@@ -50,8 +50,8 @@ const survivors = ({ loss, state, synchronous }: Plan) =>
   })
 
 describe("The library between a database and its disk", () => {
-  for (const loss of share<Loss>(["all", "sectors", "end"], 1, 3)) {
-    it.scopedLive(`loses nothing that was synced, and the file is whole (${loss})`, ({ skip }) =>
+  for (const [loss, named] of shareOfTests<Loss>(["all", "sectors", "end"], 1, 3)) {
+    it.scopedLive(named(`loses nothing that was synced, and the file is whole (${loss})`), ({ skip }) =>
       Effect.gen(function* () {
         const full = yield* survivors({ synchronous: "FULL", loss })
         if (full === undefined) return skip("no C compiler")

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { extent, long } from "../support/extent.js"
+import { extent, long, longer } from "../support/extent.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as Temp from "../support/temp.js"
 import { bundle } from "./bundle.mjs"
@@ -36,7 +36,7 @@ const refusals: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: strin
 ]
 
 describe("Processes that are tortured", () => {
-  it.scopedLive("with kills on an SQLite file keep all promises", () =>
+  it.scopedLive(longer("with kills on an SQLite file keep all promises"), () =>
     Effect.gen(function* () {
       const store = `sqlite:${yield* Temp.database}`
       const seconds = String(extent({ quick: 1, long: 6 }))
@@ -56,18 +56,20 @@ describe("Processes that are tortured", () => {
     })
   )
 
-  it.scopedLive.runIf(long)("with all faults on a libSQL file keep all promises", () =>
+  it.scopedLive.runIf(long)(longer("with all faults on a libSQL file keep all promises"), () =>
     Effect.gen(function* () {
       const store = `libsql:file:${yield* Temp.database}`
       yield* tortured("--store", store, "--rounds", "1", "--seconds", "8", "--seed", "1")
     })
   )
 
-  it.scopedLive.runIf(long)("behind a network that fails, on an rqlite node's stand-in, keep all promises", () =>
-    Effect.gen(function* () {
-      const { urls } = yield* RqliteServer.make()
-      yield* tortured("--store", `rqlite:${urls.join(",")}`, "--rounds", "1", "--seconds", "6", "--seed", "2")
-    })
+  it.scopedLive.runIf(long)(
+    longer("behind a network that fails, on an rqlite node's stand-in, keep all promises"),
+    () =>
+      Effect.gen(function* () {
+        const { urls } = yield* RqliteServer.make()
+        yield* tortured("--store", `rqlite:${urls.join(",")}`, "--rounds", "1", "--seconds", "6", "--seed", "2")
+      })
   )
 
   for (const [args, says] of refusals) {

@@ -12,7 +12,7 @@ import * as LibsqlStore from "holdfast/LibsqlStore"
 import * as RqliteStore from "holdfast/RqliteStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Transfer from "holdfast/Transfer"
-import { long } from "../support/extent.js"
+import { long, longer } from "../support/extent.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as temp from "../support/temp.js"
 
@@ -66,7 +66,7 @@ const interrupted = <E>(text: string, behind: number, happens: Effect.Effect<unk
 
 describe("imports into one store at once", () => {
   for (const [name, make] of stores) {
-    it.scopedLive(`never mix on ${name}: one goes on, the other stops`, () =>
+    it.scopedLive((name === "SQLite" ? String : longer)(`never mix on ${name}: one goes on, the other stops`), () =>
       Effect.gen(function* () {
         const [one, another] = yield* make
         const [text, other] = yield* Effect.all([exportOf("order"), exportOf("parcel")])

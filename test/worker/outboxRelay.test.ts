@@ -15,7 +15,7 @@ import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as OutboxRelay from "holdfast/OutboxRelay"
 import { type Delivered, Postponed } from "holdfast/QueueWorker"
 import { StoreUnavailable } from "holdfast/StoreError"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import { counting, fill, recording, relayOn } from "../support/outbox.js"
 import * as Support from "../support/workers.js"
 
@@ -681,7 +681,7 @@ Support.onEach("OutboxRelay", (makeStore) => {
 
   // Whatever the sizes, failures and pauses: each entry is delivered once, in its target's order, and no target twice at a time.
   it.effect.prop(
-    "delivers any backlog, with any failures, once and in order",
+    longer("delivers any backlog, with any failures, once and in order"),
     {
       pageSize: FastCheck.integer({ min: 1, max: 4 }),
       concurrency: FastCheck.integer({ min: 1, max: 3 }),

@@ -13,7 +13,7 @@ import { StoreCorrupt, type StoreError, StoreRejected, StoreUnavailable } from "
 import * as pollInterval from "../../src/internal/worker/pollInterval.js"
 import * as seqPages from "../../src/internal/worker/seqPages.js"
 import * as worker from "../../src/internal/worker/worker.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import { counting, fill, recording, relayOn } from "../support/outbox.js"
 import * as timers from "../support/timers.js"
 import * as Support from "../support/workers.js"
@@ -325,7 +325,7 @@ Support.onEach("An idle relay", (makeStore) => {
 Support.onEach("Many timers due at the same moment", (makeStore, name) => {
   const count = extent({ quick: 10_000, long: name === "SQLite" ? 100_000 : 20_000 })
 
-  it.scoped("come in pages, each fires once, and none is left", () =>
+  it.scoped(longer("come in pages, each fires once, and none is left"), () =>
     Effect.gen(function* () {
       const store = yield* makeStore
       yield* Effect.forEach(

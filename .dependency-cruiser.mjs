@@ -123,6 +123,8 @@ export default {
     }
   ],
   options: {
+    // The pages of the monitor, which are bundled with what they need.
+    exclude: { path: "^src/monitor/" },
     doNotFollow: { path: "node_modules" },
     // Imports of types count too.
     tsPreCompilationDeps: true,

@@ -12,7 +12,10 @@ const tops = "src|test|docs|examples|bench|\\.github|\\.changeset|\\.ci|\\.devco
 const pages = async (): Promise<ReadonlyArray<string>> => {
   const docs = await readdir(join(root, "docs"), { recursive: true })
   const top = (await readdir(root)).filter((file) => file.endsWith(".md"))
-  return [...top, ...docs.filter((file) => file.endsWith(".md")).map((file) => join("docs", file))]
+  return [
+    ...top,
+    ...docs.filter((file) => file.endsWith(".md") && !file.startsWith(".site")).map((file) => join("docs", file))
+  ]
 }
 
 const read = (page: string) => readFile(join(root, page), "utf8")

@@ -40,7 +40,9 @@ const snippetsOfPages = async (): Promise<ReadonlyArray<Snippet>> => {
   const pages = [
     ...(await readdir(root)).filter((file) => file.endsWith(".md")),
     // Its blocks are files of examples/, which belong together and are compiled there.
-    ...(await filesBelow("docs", ".md")).filter((file) => file !== join("docs", "getting-started.md"))
+    ...(await filesBelow("docs", ".md")).filter(
+      (file) => file !== join("docs", "getting-started.md") && !file.startsWith(join("docs", ".site"))
+    )
   ]
   return (await Promise.all(pages.map(async (page) => blocksOf(page, await read(page))))).flat()
 }

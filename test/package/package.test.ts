@@ -233,6 +233,8 @@ describe("the package", () => {
   it("ships sources, maps, pages and the licence, and nothing else", async () => {
     const listed = await readdir(join(project, "node_modules", "holdfast"))
     expect(listed.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json", "src"])
+    expect(await readdir(join(project, "node_modules", "holdfast", "docs"))).not.toContain(".site")
+    expect(await readdir(join(project, "node_modules", "holdfast", "src"))).not.toContain("monitor")
     const map = await readFile(join(project, "node_modules", "holdfast", "dist", "Execution.js.map"), "utf8")
     expect(JSON.parse(map).sources).toEqual(["../src/Execution.ts"])
   })

@@ -1,5 +1,5 @@
 import type { Schema } from "effect/Schema"
-import type * as models from "../src/internal/monitorApi/models.js"
+import type * as models from "../internal/monitorApi/models.js"
 
 type Of<S extends Schema.Any> = Schema.Type<S>
 

@@ -3,12 +3,14 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const docs = fileURLToPath(new URL("../docs", import.meta.url))
+const docs = fileURLToPath(new URL("..", import.meta.url))
 const pages = fileURLToPath(new URL("pages", import.meta.url))
 
 rmSync(pages, { recursive: true, force: true })
 mkdirSync(pages)
-cpSync(docs, pages, { recursive: true })
+for (const name of readdirSync(docs)) {
+  if (!name.startsWith(".")) cpSync(join(docs, name), join(pages, name), { recursive: true })
+}
 
 for (const file of readdirSync(pages, { recursive: true })) {
   if (!file.endsWith(".md")) continue

@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
-const place = at("../dist/internal/monitorPages/pages.js")
+const place = at("../../dist/internal/monitorPages/pages.js")
 
 const bundled = await build({
-  entryPoints: { app: at("main.tsx"), style: at("style.css"), plot: at("../node_modules/uplot/dist/uPlot.min.css") },
+  entryPoints: { app: at("main.tsx"), style: at("style.css"), plot: at("../../node_modules/uplot/dist/uPlot.min.css") },
   outdir: at("out"),
   bundle: true,
   minify: true,

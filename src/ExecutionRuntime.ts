@@ -650,7 +650,7 @@ const deliverTogether =
   (together: processTogether.ProcessTogether<TransitionFailed>): outboxRelay.DeliverTogether =>
   (entries, { acknowledged: ended, rest }) =>
     together(
-      entries.map(({ event, fence, seq, targetId }) => ({
+      entries.map(({ entry: { event, seq }, fence, targetId }) => ({
         executionId: targetId,
         event,
         ack: { _tag: "Outbox", seq },

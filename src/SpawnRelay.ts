@@ -236,6 +236,7 @@ export const make = <E = never, R = never>(
       run: create,
       spanName: "SpawnRelay.create",
       described,
+      since: () => null,
       workItem: ({ seq }) => ({ _tag: "Spawn", seq }),
       remove: ({ seq }) => store.ackSpawn(seq),
       decide
@@ -272,7 +273,6 @@ const childThere = (
 const acknowledged: Delivered = "Acknowledged"
 
 const described = ({ childId, parentId, seq }: SpawnEntry) => ({
-  since: null,
   annotations: { executionId: childId, parentId, seq }
 })
 

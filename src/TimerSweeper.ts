@@ -138,6 +138,7 @@ export const make = <E = never, R = never>(
       },
       spanName: "TimerSweeper.fire",
       described,
+      since: ({ fireAt }) => fireAt,
       workItem,
       remove: store.deleteTimer,
       decide: ({ executionId }, cause) =>
@@ -148,7 +149,6 @@ export const make = <E = never, R = never>(
   })
 
 const described = ({ executionId, fireAt, path }: Timer) => ({
-  since: fireAt,
   annotations: { executionId, path, fireAt }
 })
 

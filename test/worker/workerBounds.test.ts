@@ -213,7 +213,8 @@ describe("Very many lanes that fail", () => {
                 return "Acknowledged" as const
               }),
             spanName: "test",
-            described: () => ({ since: null, span: () => ({}), annotations: {} }),
+            described: () => ({ span: () => ({}), annotations: {} }),
+            since: () => null,
             workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
             remove: ({ seq }) => store.ackOutbox(seq),
             decide: () => ({ _tag: "Retry" })

@@ -28,21 +28,27 @@ const transaction = (
   call: Call,
   statements: ReadonlyArray<Statement>
 ): Effect.Effect<Results, Failure> =>
-  Effect.uninterruptibleMask((restore) => {
+  Effect.withFiberRuntime((fiber) => {
     if (state.closed) return Effect.fail(closed(call))
-    return Effect.withFiberRuntime((fiber) => {
-      const { id } = fiber.id()
-      const alone = id === state.lastCaller && state.phase._tag === "Idle"
-      state.lastCaller = id
-      const attempted = alone ? state.driver.attempt?.(call, () => statements) : undefined
-      if (attempted !== undefined) {
-        group.measure(state, 1)
-        return attempted
+    const { id } = fiber.id()
+    const alone = id === state.lastCaller && state.phase._tag === "Idle"
+    state.lastCaller = id
+    const attempted = alone ? state.driver.attempt?.(call, () => statements) : undefined
+    if (attempted !== undefined) {
+      group.measure(state, 1)
+      return attempted
+    }
+    const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+    // It joins and waits in one step: who is interrupted before has written nothing, and who is later waits for what becomes of it.
+    return Effect.async((resume) => {
+      if (state.closed) {
+        resume(Effect.fail(closed(call)))
+        return undefined
       }
-      const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
       const joined = member.make(call, statements, { traced, number: ++state.calls })
+      joined.tell = resume
       group.enqueue(state, joined)
-      return Effect.onInterrupt(restore(member.outcomeOf(joined)), () => interrupted(state, joined))
+      return interrupted(state, joined)
     })
   })
 

@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
@@ -38,8 +39,12 @@ const checked = <E, R>(
 ): Effect.Effect<Step, E | Failed, R> => {
   const at = { executionId: execution.id, eventId: event.id, definitionId: execution.definitionId }
   const timedOut = (timeout: Duration.Duration) => new TransitionTimedOut({ ...at, after: Duration.toSeconds(timeout) })
-  const decided = Effect.suspend(decide)
-  return (isBounded ? decided : within(decided, timedOut)).pipe(
+  const decided = Effect.suspend(() => {
+    const effect = decide()
+    // What is decided already needs no fiber that could be stopped.
+    return isBounded || Exit.isExit(effect) ? effect : within(effect, timedOut)
+  })
+  return decided.pipe(
     Effect.tap((step): Effect.Effect<void, StepRejected | StepInvalid> => {
       const invalid = invalidOf(step)
       if (invalid !== undefined) return new StepInvalid({ ...at, ...invalid })

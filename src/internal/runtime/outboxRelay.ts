@@ -18,7 +18,8 @@ import * as seqPages from "../worker/seqPages.js"
 import * as worker from "../worker/worker.js"
 
 /** An event that is for an execution. */
-export interface Addressed extends OutboxEntry {
+export interface Addressed {
+  readonly entry: OutboxEntry
   readonly targetId: string
   /** What is fenced that settles it. */
   readonly fence: FencingToken | undefined
@@ -87,7 +88,7 @@ export const make = <E = never, R = never>(
         for (const [place, { attempt, fence, item }] of works.entries()) {
           const { targetId } = item
           if (targetId === null) rest(place, deliver(item, attempt))
-          else places[addressed.push({ ...item, targetId, fence }) - 1] = place
+          else places[addressed.push({ entry: item, targetId, fence }) - 1] = place
         }
         if (addressed.length === 0) return Effect.void
         const placeOf = (i: number): number => places[i] ?? -1
@@ -115,14 +116,14 @@ export const make = <E = never, R = never>(
       runTogether: together && runTogether(together),
       spanName: "OutboxRelay.deliver",
       described,
+      since: ({ emittedAt }) => emittedAt,
       workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
       remove: ({ seq }) => store.ackOutbox(seq),
       decide: ({ targetId }, cause) => failureDecision.decide(cause, targetId, failureDecision.unknownTarget(policy))
     })
   })
 
-const described = ({ emittedAt, event, seq, targetId, traceparent }: OutboxEntry) => ({
-  since: emittedAt,
+const described = ({ event, seq, targetId, traceparent }: OutboxEntry) => ({
   annotations: { ...(targetId === null ? undefined : { executionId: targetId }), eventId: event.id, seq },
   span: () => ({
     kind: "consumer" as const,

@@ -1,6 +1,9 @@
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Either from "effect/Either"
+import * as Either from "effect/Either"
+import type * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { WorkItem } from "../../Commit.js"
@@ -11,7 +14,8 @@ import type { FencingToken } from "../../Lease.js"
 import type { StoreError, StoreRejected } from "../../StoreError.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
-import { tokenFor } from "../util/fence.js"
+import * as traceContext from "../telemetry/traceContext.js"
+import { current, type Fence, tokenOf } from "../util/fence.js"
 
 /** What each part of a store is made of: the backend, the checks of input, and whom to tell of a write. */
 export interface Backend {
@@ -59,17 +63,44 @@ export const checkIds = (
 }
 
 /** Refuses a token that could not be one. */
-export const checkToken = (call: validate.Call, token: FencingToken): Effect.Effect<void, StoreRejected> => {
+const checkToken = (call: validate.Call, token: FencingToken): Either.Either<void, StoreRejected> => {
   for (const part of ["pool", "name", "holder"] as const) {
     const problem = validate.leaseName(token[part])
-    if (problem !== undefined) return Effect.fail(validate.rejected(call, `fence.${part}`, problem))
+    if (problem !== undefined) return Either.left(validate.rejected(call, `fence.${part}`, problem))
   }
   return validate.refuse(call, "fence.fence", validate.wholeNumber(token.fence, 0, Number.MAX_SAFE_INTEGER))
 }
 
-/** What a write that settles work is fenced by, checked. */
+/** What a write that settles work is fenced by, checked: the token that it was given, or that of the fiber's work. */
+export const fenceOf = (
+  call: validate.Call,
+  fence: Fence | undefined,
+  given?: FencingToken
+): Either.Either<FencingToken | undefined, StoreRejected> => {
+  const token = given === undefined ? tokenOf(fence, call) : Either.right(given)
+  if (Either.isLeft(token) || token.right === undefined) return token
+  const checked = checkToken(call, token.right)
+  return Either.isLeft(checked) ? Either.left(checked.left) : token
+}
+
+/** {@link fenceOf} for the fiber's work. */
 export const fenceFor = (call: validate.Call): Effect.Effect<FencingToken | undefined, StoreRejected> =>
-  Effect.tap(tokenFor(call), (token) => (token === undefined ? Effect.void : checkToken(call, token)))
+  Effect.flatMap(FiberRef.get(current), (fence) => fenceOf(call, fence))
+
+/** What a write has of the moment at which it is made, and of the fiber that makes it. */
+export interface Moment {
+  /** The present time in seconds since the epoch. */
+  readonly now: number
+  readonly traceparent: string | null
+  readonly fence: Fence | undefined
+}
+
+/** Read from the fiber itself: effects that ask for each of these take as long as a write. */
+export const momentOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Moment => ({
+  now: Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeMillis() / 1000,
+  traceparent: traceContext.traceparentOf(fiber),
+  fence: fiber.getFiberRef(current)
+})
 
 /** What was recorded of the rows that failed before. */
 const failuresOf = <Row extends Failed>(

@@ -1,6 +1,8 @@
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Commit, Committed, TimerOp } from "../../Commit.js"
 import type { CommitOutcome, EncodedCommit } from "../../EncodedStore.js"
@@ -18,15 +20,23 @@ import {
 import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import type { Call } from "../codec/validate.js"
-import * as traceContext from "../telemetry/traceContext.js"
-import { type Backend, checkToken, fenceFor, seconds } from "./backend.js"
+import { type Backend, fenceOf, type Moment, momentOf } from "./backend.js"
 import { encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
 
-/** What a commit needs of the moment at which it is made. */
-const moment = Effect.flatMap(seconds, (now) =>
-  Effect.flatMap(Ids.next, (token) => Effect.map(traceContext.current, (traceparent) => ({ now, token, traceparent })))
-)
+/** So many ids of the source that a fiber has. */
+const idsFor = (fiber: Fiber.RuntimeFiber<unknown, unknown>, count: number): Effect.Effect<ReadonlyArray<string>> => {
+  const { next } = Context.get(fiber.currentContext, Ids.Ids)
+  const ids: Array<string> = []
+  const loop = Effect.whileLoop({
+    while: () => ids.length < count,
+    body: () => next,
+    step: (id) => {
+      ids.push(id)
+    }
+  })
+  return Effect.as(loop, ids)
+}
 
 const stamp = (execution: Execution, now: number): Execution => ({
   ...execution,
@@ -55,13 +65,14 @@ const conflict = ({ id, version }: Execution, found: Option.Option<unknown>): St
 const fenced = (
   call: Call,
   written: EncodedCommit,
+  ofFiber: Moment["fence"],
   given: FencingToken | undefined
-): Effect.Effect<EncodedCommit, StoreRejected> =>
-  written.ack === undefined
-    ? Effect.succeed(written)
-    : Effect.map(given === undefined ? fenceFor(call) : Effect.as(checkToken(call, given), given), (fence) =>
-        fence === undefined ? written : { ...written, fence }
-      )
+): Either.Either<EncodedCommit, StoreRejected> => {
+  if (written.ack === undefined) return Either.right(written)
+  const fence = fenceOf(call, ofFiber, given)
+  if (Either.isLeft(fence)) return Either.left(fence.left)
+  return Either.right(fence.right === undefined ? written : { ...written, fence: fence.right })
+}
 
 /** A commit that is ready to be written, and what was asked for. */
 interface Prepared {
@@ -96,15 +107,19 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
   const prepare = (
     before: Execution,
     commit: Commit = {},
-    fence?: FencingToken
-  ): Effect.Effect<Prepared, StoreRejected> =>
-    Effect.flatMap(moment, ({ now, token, traceparent }) => {
-      const call = { operation: "commit", executionId: before.id }
-      const encoding = encodeCommit(call, checks, before, stamp(before, now), commit, token, { now, traceparent })
-      if (Either.isLeft(encoding)) return Effect.fail(encoding.left)
-      const { after, written } = encoding.right
-      return Effect.map(fenced(call, written, fence), (written) => ({ before, commit, written, after }))
-    })
+    token: string,
+    moment: Moment,
+    given?: FencingToken
+  ): Either.Either<Prepared, StoreRejected> => {
+    const call = { operation: "commit", executionId: before.id }
+    const encoding = encodeCommit(call, checks, before, stamp(before, moment.now), commit, token, moment)
+    if (Either.isLeft(encoding)) return Either.left(encoding.left)
+    const { after } = encoding.right
+    const written = fenced(call, encoding.right.written, moment.fence, given)
+    return Either.isLeft(written)
+      ? Either.left(written.left)
+      : Either.right({ before, commit, written: written.right, after })
+  }
 
   /** What a commit came to, and telling of it where it was applied. */
   const settle = (
@@ -125,26 +140,31 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
   }
 
   const commit: ExecutionStore["commit"] = (execution, commit) =>
-    Effect.flatMap(prepare(execution, commit), (prepared) =>
-      Effect.flatMap(encoded.commit(prepared.written), (outcome) => settle(prepared, outcome))
+    Effect.withFiberRuntime((fiber) =>
+      Effect.flatMap(Context.get(fiber.currentContext, Ids.Ids).next, (token) => {
+        const prepared = prepare(execution, commit, token, momentOf(fiber))
+        if (Either.isLeft(prepared)) return Effect.fail(prepared.left)
+        return Effect.flatMap(encoded.commit(prepared.right.written), (outcome) => settle(prepared.right, outcome))
+      })
     )
 
   const commitEach: ExecutionStore["commitEach"] = (commits) =>
-    Effect.flatMap(
-      Effect.forEach(commits, ({ commit, execution, fence }) => Effect.exit(prepare(execution, commit, fence))),
-      (prepared) => {
-        const written = prepared.flatMap((one) => (Exit.isSuccess(one) ? [one.value.written] : []))
+    Effect.withFiberRuntime((fiber) =>
+      Effect.flatMap(idsFor(fiber, commits.length), (tokens) => {
+        const moment = momentOf(fiber)
+        const prepared = commits.map(({ commit, execution, fence }, i) =>
+          prepare(execution, commit, tokens[i] ?? "", moment, fence)
+        )
+        const written = prepared.flatMap((one) => (Either.isRight(one) ? [one.right.written] : []))
         return Effect.map(writeEach(backend, written), (outcomes) => {
           let next = 0
-          return prepared.map((one) =>
-            Exit.flatMap(one, (ready) =>
-              Exit.flatMap(outcomes[next++] ?? Exit.fail(unanswered(ready.before.id)), (outcome) =>
-                settle(ready, outcome)
-              )
-            )
-          )
+          return prepared.map((one) => {
+            if (Either.isLeft(one)) return Exit.fail(one.left)
+            const outcome = outcomes[next++] ?? Exit.fail(unanswered(one.right.before.id))
+            return Exit.isSuccess(outcome) ? settle(one.right, outcome.value) : Exit.failCause(outcome.cause)
+          })
         })
-      }
+      })
     )
 
   return { commit, commitEach, save: (execution) => Effect.map(commit(execution), (committed) => committed.execution) }

@@ -1,11 +1,11 @@
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { EncodedCommit } from "../../EncodedStore.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Time from "../../Time.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
-import * as traceContext from "../telemetry/traceContext.js"
 import * as eventIds from "../util/eventIds.js"
 import {
   type Backend,
@@ -14,9 +14,9 @@ import {
   defaultPage,
   fenceFor,
   maxPage,
+  momentOf,
   numberedPage,
-  quiet,
-  seconds
+  quiet
 } from "./backend.js"
 import { encodeEmits } from "./encodeCommit.js"
 
@@ -46,15 +46,17 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
 
   return {
     enqueue: (emits, options) =>
-      Effect.gen(function* () {
+      // Put together by hand, as a commit is: events are sent one by one.
+      Effect.withFiberRuntime((fiber) => {
         const idProblem = (id: unknown): string | undefined =>
           checks.eventId(id) ?? (options?.reservedIds === "accept" ? undefined : eventIds.reserved(id))
-        const emission = { now: yield* seconds, traceparent: yield* traceContext.current }
-        const events = yield* encodeEmits({ operation: "enqueue" }, checks, emits, emission, idProblem)
-        if (emits.length === 0) return []
-        const seqs = yield* encoded.enqueue(events)
-        notify({ ...quiet, ...noticeOf(events) })
-        return seqs
+        const events = encodeEmits({ operation: "enqueue" }, checks, emits, momentOf(fiber), idProblem)
+        if (Either.isLeft(events)) return Effect.fail(events.left)
+        if (emits.length === 0) return Effect.succeed([])
+        return Effect.map(encoded.enqueue(events.right), (seqs) => {
+          notify({ ...quiet, ...noticeOf(events.right) })
+          return seqs
+        })
       }),
 
     pendingOutbox: (query = {}) => numberedPage(backend, table, query),

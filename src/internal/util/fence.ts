@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as FiberRef from "effect/FiberRef"
 import * as GlobalValue from "effect/GlobalValue"
 import type { FencingToken } from "../../Lease.js"
@@ -54,12 +55,14 @@ export const leaseLost = (call: Call, { fence, holder, name, pool }: FencingToke
 export const isLeaseLost = (error: unknown): error is StoreRejected =>
   error instanceof StoreRejected && error.reason === "lease-lost"
 
+const unfenced = Either.right(undefined)
+
 /** The token that a write must be sent with, where its work is done under a lease; fails where the work is known to be another's by now. */
-export const tokenFor = (call: Call): Effect.Effect<FencingToken | undefined, StoreRejected> =>
-  Effect.flatMap(FiberRef.get(current), (fence) => {
-    if (fence === undefined) return Effect.succeed(undefined)
-    if (fence._tag === "Lease") return Effect.succeed(fence.token)
-    return fence.isHeld()
-      ? Effect.succeed(undefined)
-      : Effect.fail(lost(call, "the lane is not this process's any more"))
-  })
+export const tokenOf = (
+  fence: Fence | undefined,
+  call: Call
+): Either.Either<FencingToken | undefined, StoreRejected> => {
+  if (fence === undefined) return unfenced
+  if (fence._tag === "Lease") return Either.right(fence.token)
+  return fence.isHeld() ? unfenced : Either.left(lost(call, "the lane is not this process's any more"))
+}

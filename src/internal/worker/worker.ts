@@ -50,7 +50,9 @@ export interface Options<A> {
   readonly runTogether?: RunTogether<A> | undefined
   /** How the work looks from outside: the name of its spans, and what they and the metrics say of it. */
   readonly spanName: string
-  readonly described: (item: A) => deliveryTelemetry.Described
+  readonly described: (item: A) => Omit<deliveryTelemetry.Described, "since">
+  /** Since when it waits, in seconds since the epoch, where that is known. */
+  readonly since: (item: A) => number | null
   readonly workItem: (item: A) => WorkItem
   /** Removes the row. */
   readonly remove: (item: A) => Effect.Effect<unknown, StoreError>
@@ -215,13 +217,18 @@ const runnerOptions = <A>(worker: Worker<A>, concurrency: number): runner_.Optio
     run: ({ item }, attempt) =>
       Effect.zipRight(
         yielding(1),
-        telemetry.attempt(deliver(worker, item, options.run(item, attempt)), attempt, options.described(item))
+        telemetry.attempt(deliver(worker, item, options.run(item, attempt)), attempt, describedAt(options, item))
       ),
     failed: (work, cause, before) => annotated(work, onDeliveryFailure.handle(onFailure, work, cause, before)),
     recovered: (work, from) => annotated(work, logRecovery(work, from)),
     ended: (readableAt) => onLaneEnded(worker, readableAt)
   }
 }
+
+const describedAt = <A>({ described, since }: Options<A>, item: A): deliveryTelemetry.Described => ({
+  ...described(item),
+  since: since(item)
+})
 
 /** What the lane is fenced by now, where lanes are shared. */
 const fenceOf = (shards: Settings["shards"], lane: string | null): fence.Fence | undefined => {
@@ -257,7 +264,7 @@ const deliver = <A>(
  */
 const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | undefined> => {
   const { options, telemetry, yielding } = worker
-  const { described, runTogether, settings } = options
+  const { runTogether, settings, since } = options
   const { shards } = settings
   if (runTogether === undefined || (shards !== undefined && shards.token === undefined)) {
     return Effect.succeed(undefined)
@@ -268,28 +275,29 @@ const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | 
         place: number,
         { attempt, work: { item } }: runner_.Head<A>,
         run: Effect.Effect<Delivered, unknown>
-      ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, described(item)))
-      const leased: Array<runner_.Head<A> & { readonly place: number; readonly token: FencingToken | undefined }> = []
+      ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, describedAt(options, item)))
+      const leased: Array<Tried<A>> = []
+      const places: Array<number> = []
       for (const [place, head] of heads.entries()) {
+        const { attempt, fence, work } = head
         // One whose lane seems lost is done by itself.
-        if (head.fence?._tag === "Asked") left(place, head, options.run(head.work.item, head.attempt))
-        else leased.push({ ...head, place, token: head.fence?.token })
+        if (fence?._tag === "Asked") left(place, head, options.run(work.item, attempt))
+        else places[leased.push({ item: work.item, attempt, fence: fence?.token }) - 1] = place
       }
-      return runTogether(
-        leased.map(({ attempt, token, work }) => ({ item: work.item, attempt, fence: token })),
-        {
-          acknowledged: (i) => {
-            const head = leased[i]
-            if (head === undefined) return
-            measure(described(head.work.item).since)
-            done(head.place)
-          },
-          rest: (i, run) => {
-            const head = leased[i]
-            if (head !== undefined) left(head.place, head, run)
-          }
+      return runTogether(leased, {
+        acknowledged: (i) => {
+          const work = leased[i]
+          const place = places[i]
+          if (work === undefined || place === undefined) return
+          measure(since(work.item))
+          done(place)
+        },
+        rest: (i, run) => {
+          const place = places[i]
+          const head = place === undefined ? undefined : heads[place]
+          if (place !== undefined && head !== undefined) left(place, head, run)
         }
-      )
+      })
     })
   return Effect.withFiberRuntime((fiber) => Effect.succeed(metrics.isTraced(fiber) ? undefined : run))
 }

@@ -9,8 +9,8 @@ import { LetterList } from "./letters.js"
 import { to } from "./route.js"
 import { canWrite, now, useResource } from "./state.js"
 import { Timeline } from "./trace.js"
-import type { Action, Execution, ExecutionPage, Page, Summary } from "./types.js"
-import { Badge, Copy, CorruptRows, Id, Loaded, Mono, Section, Table, Time, visible } from "./ui.js"
+import type { Action, Execution, ExecutionPage, OutboxRow, Page, Summary } from "./types.js"
+import { Badge, type Column, Copy, CorruptRows, Id, Loaded, Mono, Section, Table, Time, visible } from "./ui.js"
 import { activityColumns, outboxColumns, spawnColumns, timerColumns } from "./work.js"
 
 const isOver = ({ status }: Pick<Execution, "status">): boolean => ["DONE", "CANCELLED", "FAILED"].includes(status)
@@ -179,77 +179,70 @@ const Actions = ({
   </div>
 )
 
+/** A part of the page, where there is anything in it. */
+const Listed = <A,>({
+  title,
+  ...table
+}: { readonly title: string } & Omit<Parameters<typeof Table<A>>[0], "caption">) =>
+  table.rows.length === 0 ? null : (
+    <Section title={title} count={table.rows.length}>
+      <Table caption={title} {...table} />
+    </Section>
+  )
+
+const dataOf = ({ event }: { readonly event: OutboxRow["event"] }) => <Json value={event.data} what="event data" />
+
+const delayedColumns: ReadonlyArray<Column<ExecutionPage["delayed"][number]>> = [
+  { name: "Due", cell: ({ dueAt }) => <Time at={dueAt} /> },
+  { name: "Kind", cell: ({ event }) => <Mono text={event.kind} /> },
+  { name: "Event", kind: "wide", cell: ({ event }) => <Mono text={event.id} /> }
+]
+
+const heldColumns: ReadonlyArray<Column<Execution["deferred"][number]>> = [
+  { name: "Kind", cell: ({ kind }) => <Mono text={kind} /> },
+  { name: "Event", kind: "wide", cell: ({ id }) => <Mono text={id} /> }
+]
+
 const Waiting = ({ page }: { readonly page: ExecutionPage }) => {
   const { activities, delayed, events, execution, spawns, timers } = page
   return (
     <>
-      {timers.length === 0 ? null : (
-        <Section title="Timers" count={timers.length}>
-          <Table caption="Timers" columns={timerColumns(false)} keyOf={({ path }) => path} rows={timers} />
-        </Section>
-      )}
-      {events.length === 0 ? null : (
-        <Section title="Events to it" count={events.length}>
-          <Table
-            caption="Events to it"
-            columns={outboxColumns(false)}
-            keyOf={({ seq }) => String(seq)}
-            rows={events}
-            detail={({ event }) => <Json value={event.data} what="event data" />}
-          />
-        </Section>
-      )}
-      {delayed.length === 0 ? null : (
-        <Section title="Delayed events" count={delayed.length}>
-          <Table
-            caption="Delayed events"
-            columns={[
-              { name: "Due", cell: ({ dueAt }) => <Time at={dueAt} /> },
-              { name: "Kind", cell: ({ event }) => <Mono text={event.kind} /> },
-              { name: "Event", kind: "wide", cell: ({ event }) => <Mono text={event.id} /> }
-            ]}
-            keyOf={({ event }) => event.id}
-            rows={delayed}
-            detail={({ event }) => <Json value={event.data} what="event data" />}
-          />
-        </Section>
-      )}
-      {activities.length === 0 ? null : (
-        <Section title="Activities" count={activities.length}>
-          <Table
-            caption="Activities"
-            columns={activityColumns(false)}
-            keyOf={({ key }) => key}
-            rows={activities}
-            detail={({ payload }) => <Json value={payload} what="payload" />}
-          />
-        </Section>
-      )}
-      {spawns.length === 0 ? null : (
-        <Section title="Children to create" count={spawns.length}>
-          <Table
-            caption="Children to create"
-            columns={spawnColumns(false)}
-            keyOf={({ seq }) => String(seq)}
-            rows={spawns}
-            detail={({ context }) => <Json value={context} what="context" />}
-          />
-        </Section>
-      )}
-      {execution.deferred.length === 0 ? null : (
-        <Section title="Held back until its state changes" count={execution.deferred.length}>
-          <Table
-            caption="Events held back"
-            columns={[
-              { name: "Kind", cell: ({ kind }) => <Mono text={kind} /> },
-              { name: "Event", kind: "wide", cell: ({ id }) => <Mono text={id} /> }
-            ]}
-            keyOf={({ id }) => id}
-            rows={execution.deferred}
-            detail={({ data }) => <Json value={data} what="event data" />}
-          />
-        </Section>
-      )}
+      <Listed title="Timers" columns={timerColumns(false)} keyOf={({ path }) => path} rows={timers} />
+      <Listed
+        title="Events to it"
+        columns={outboxColumns(false)}
+        keyOf={({ seq }) => String(seq)}
+        rows={events}
+        detail={dataOf}
+      />
+      <Listed
+        title="Delayed events"
+        columns={delayedColumns}
+        keyOf={({ event }) => event.id}
+        rows={delayed}
+        detail={dataOf}
+      />
+      <Listed
+        title="Activities"
+        columns={activityColumns(false)}
+        keyOf={({ key }) => key}
+        rows={activities}
+        detail={({ payload }) => <Json value={payload} what="payload" />}
+      />
+      <Listed
+        title="Children to create"
+        columns={spawnColumns(false)}
+        keyOf={({ seq }) => String(seq)}
+        rows={spawns}
+        detail={({ context }) => <Json value={context} what="context" />}
+      />
+      <Listed
+        title="Held back until its state changes"
+        columns={heldColumns}
+        keyOf={({ id }) => id}
+        rows={execution.deferred}
+        detail={(event) => dataOf({ event })}
+      />
     </>
   )
 }

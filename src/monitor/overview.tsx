@@ -51,6 +51,27 @@ const oldest = (at: number | null) =>
       ? `next ${format.relative(at, now.value)}`
       : `oldest ${format.span(now.value - at)}`
 
+/** Work of one kind; what is tried again is said first. */
+const WorkTile = ({
+  kind,
+  label,
+  note,
+  of: { count, failing }
+}: {
+  readonly label: string
+  readonly kind: "outbox" | "timers" | "activities" | "spawns"
+  readonly of: Pick<Data["stats"]["spawns"], "count" | "failing">
+  readonly note: string
+}) => (
+  <Tile
+    label={label}
+    href={to(["work", kind])}
+    value={count}
+    tone={failing > 0 ? "warn" : undefined}
+    note={failing > 0 ? `${format.compact(failing)} failing` : note}
+  />
+)
+
 const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
   const counts = known ?? []
   const sum = (...wanted: ReadonlyArray<Status>) =>
@@ -81,45 +102,31 @@ const Tiles = ({ data: { counts: known, stats } }: { readonly data: Data }) => {
         tone={letters > 0 ? "bad" : undefined}
         note={letters > 0 ? "given up" : "none"}
       />
-      <Tile
+      <WorkTile
         label="Events"
-        href={to(["work", "outbox"])}
-        value={outbox.count}
-        tone={outbox.failing > 0 ? "warn" : undefined}
+        kind="outbox"
+        of={outbox}
         note={
-          outbox.failing > 0
-            ? `${format.compact(outbox.failing)} failing`
-            : outbox.count === 0 && delayed.count > 0
-              ? `${format.compact(delayed.count)} delayed`
-              : oldest(outbox.oldest)
+          outbox.count === 0 && delayed.count > 0 ? `${format.compact(delayed.count)} delayed` : oldest(outbox.oldest)
         }
       />
-      <Tile
+      <WorkTile
         label="Timers"
-        href={to(["work", "timers"])}
-        value={timers.count}
-        tone={timers.failing > 0 ? "warn" : undefined}
+        kind="timers"
+        of={timers}
         note={timers.due > 0 ? `${format.compact(timers.due)} due` : oldest(timers.oldest)}
       />
-      <Tile
+      <WorkTile
         label="Activities"
-        href={to(["work", "activities"])}
-        value={activities.count}
-        tone={activities.failing > 0 ? "warn" : undefined}
-        note={
-          activities.failing > 0
-            ? `${format.compact(activities.failing)} failing`
-            : activities.running > 0
-              ? `${format.compact(activities.running)} running`
-              : oldest(activities.oldest)
-        }
+        kind="activities"
+        of={activities}
+        note={activities.running > 0 ? `${format.compact(activities.running)} running` : oldest(activities.oldest)}
       />
-      <Tile
+      <WorkTile
         label="Children to create"
-        href={to(["work", "spawns"])}
-        value={spawns.count}
-        tone={spawns.failing > 0 ? "warn" : undefined}
-        note={spawns.failing > 0 ? `${format.compact(spawns.failing)} failing` : spawns.count > 0 ? "waiting" : "none"}
+        kind="spawns"
+        of={spawns}
+        note={spawns.count > 0 ? "waiting" : "nothing waits"}
       />
     </div>
   )

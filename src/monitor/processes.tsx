@@ -109,13 +109,17 @@ const Life = ({
   if (alone) return <span class="word good">this one</span>
   if (renewedAt === null || ttl === null) return <span class="word warn">gone, others take its work</span>
   if (pool.shares === "activities" && running === 0) return <span>runs nothing now</span>
-  const left = renewedAt + ttl - now.value
-  return left < 0 ? (
-    <span class="word bad">no sign for {format.span(now.value - renewedAt)}, others take its work</span>
+  return renewedAt + ttl < now.value ? (
+    <span class="word bad">gone silent, others take its work</span>
   ) : (
-    <span class="word good">alive, and holds it {format.span(left)} longer without a sign</span>
+    <span class="word good">alive</span>
   )
 }
+
+/** Until when a process keeps what it holds, unless it shows another sign. */
+const Until = ({ process: { renewedAt, ttl } }: { readonly process: Process }) => (
+  <Time at={renewedAt === null || ttl === null ? null : renewedAt + ttl} />
+)
 
 const Held = ({ pool, process: { held, leases, running } }: { readonly pool: Pool; readonly process: Process }) =>
   pool.shares === "activities" ? (
@@ -165,6 +169,7 @@ export const Sharing = ({ processes }: Pick<Overview, "processes">) => {
             <th scope="col">Holds</th>
             <th scope="col">State</th>
             <th scope="col">Last sign</th>
+            {alone ? null : <th scope="col">Expires</th>}
           </tr>
         </thead>
         <tbody>
@@ -184,6 +189,11 @@ export const Sharing = ({ processes }: Pick<Overview, "processes">) => {
                 <td data-label="Last sign">
                   <Time at={process.renewedAt} />
                 </td>
+                {alone ? null : (
+                  <td data-label="Expires">
+                    <Until process={process} />
+                  </td>
+                )}
               </tr>
             ))
           )}
@@ -199,7 +209,7 @@ export const Sharing = ({ processes }: Pick<Overview, "processes">) => {
           ])
           .flat()
           .join(" ")}{" "}
-        Last signs are by the clock of each process.
+        Times are by the clock of each process.
       </p>
     </>
   )

@@ -73,7 +73,10 @@ export const Failure = ({
     <Icon name="warning" />
     <div>
       <strong>{problem.title}</strong>
-      <p>{visible(problem.message)}</p>
+      <p>{visible(format.sentence(problem.message))}</p>
+      {problem.status === 401 || problem.status === 403 ? (
+        <p>If your login has ended, log in again: this page then goes on by itself.</p>
+      ) : null}
       {children}
     </div>
     {retry === undefined ? null : (

@@ -7,7 +7,8 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Timer } from "../../Commit.js"
 import type { Attributes, Execution, ExecutionSummary, Status } from "../../Execution.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { ExecutionStore, PendingQuery } from "../../ExecutionStore.js"
+import type { StoreCorrupt, StoreError } from "../../StoreError.js"
 import { statuses } from "../codec/execution.js"
 import * as models from "../monitorApi/models.js"
 import { Invalid, Missing, type Problem } from "../monitorApi/problems.js"
@@ -109,25 +110,31 @@ const after = (cursor: string | undefined): Effect.Effect<number | undefined, In
 
 const nextOf = (next: Option.Option<number>): string | null => Option.getOrNull(Option.map(next, String))
 
-export const outbox = ({ redact, store }: Reading, { cursor, limit = usualLimit }: Paging): Answer =>
+interface Numbered {
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly next: Option.Option<number>
+}
+
+/** A page of a numbered table, as its views. */
+const numbered = <P extends Numbered, View>(
+  { cursor, limit = usualLimit }: Paging,
+  read: (query: PendingQuery) => Effect.Effect<P, StoreError>,
+  view: (page: P) => ReadonlyArray<View>
+) =>
   Effect.gen(function* () {
-    const page = yield* answering(store.pendingOutbox({ after: yield* after(cursor), limit }))
-    return yield* reply(models.OutboxPage, {
-      items: views.outboxRows(page.entries, page.failures, redact),
-      corrupt: views.corrupt(page.corrupt),
-      next: nextOf(page.next)
-    })
+    const page = yield* answering(read({ after: yield* after(cursor), limit }))
+    return { items: view(page), corrupt: views.corrupt(page.corrupt), next: nextOf(page.next) }
   })
 
-export const spawns = ({ redact, store }: Reading, { cursor, limit = usualLimit }: Paging): Answer =>
-  Effect.gen(function* () {
-    const page = yield* answering(store.pendingSpawns({ after: yield* after(cursor), limit }))
-    return yield* reply(models.SpawnPage, {
-      items: views.spawnRows(page.entries, page.failures, redact),
-      corrupt: views.corrupt(page.corrupt),
-      next: nextOf(page.next)
-    })
-  })
+export const outbox = ({ redact, store }: Reading, paging: Paging): Answer =>
+  numbered(paging, store.pendingOutbox, (page) => views.outboxRows(page.entries, page.failures, redact)).pipe(
+    Effect.flatMap((page) => reply(models.OutboxPage, page))
+  )
+
+export const spawns = ({ redact, store }: Reading, paging: Paging): Answer =>
+  numbered(paging, store.pendingSpawns, (page) => views.spawnRows(page.entries, page.failures, redact)).pipe(
+    Effect.flatMap((page) => reply(models.SpawnPage, page))
+  )
 
 const TimerCursor = Schema.parseJson(Schema.Tuple(Schema.Finite, Schema.String, Schema.String))
 
@@ -154,29 +161,20 @@ export const timers = ({ store }: Reading, { cursor, limit = usualLimit }: Pagin
     })
   })
 
-export const activities = ({ redact, store }: Reading, { cursor, limit = usualLimit }: Paging): Answer =>
-  Effect.gen(function* () {
-    const page = yield* answering(store.activities.list({ after: yield* after(cursor), limit }))
-    return yield* reply(models.ActivityPage, {
-      items: page.entries.map((entry) => views.activityRow(entry, redact)),
-      corrupt: views.corrupt(page.corrupt),
-      next: nextOf(page.next)
-    })
-  })
+export const activities = ({ redact, store }: Reading, paging: Paging): Answer =>
+  numbered(paging, store.activities.list, ({ entries }) =>
+    entries.map((entry) => views.activityRow(entry, redact))
+  ).pipe(Effect.flatMap((page) => reply(models.ActivityPage, page)))
 
 export const deadLetters = (
   { redact, redacted, store }: Reading,
-  { cursor, limit = usualLimit, ...filter }: selection.LetterFilter & Paging
+  { cursor, limit, ...filter }: selection.LetterFilter & Paging
 ): Answer =>
-  Effect.gen(function* () {
-    const query = { ...selection.letterQueryOf(filter), after: yield* after(cursor), limit }
-    const page = yield* answering(store.deadLetters.list(query))
-    return yield* reply(models.DeadLetterPage, {
-      items: page.entries.map((letter) => views.deadLetter(letter, redact, redacted)),
-      corrupt: views.corrupt(page.corrupt),
-      next: nextOf(page.next)
-    })
-  })
+  numbered(
+    { cursor, limit },
+    (query) => store.deadLetters.list({ ...selection.letterQueryOf(filter), ...query }),
+    ({ entries }) => entries.map((letter) => views.deadLetter(letter, redact, redacted))
+  ).pipe(Effect.flatMap((page) => reply(models.DeadLetterPage, page)))
 
 /** How many of each kind a page of one execution shows, and how far up its parents are looked for. */
 const parts = 100

@@ -18,12 +18,19 @@ import { Work } from "./work.js"
 
 const states = { live: "Live", waiting: "Connecting", hidden: "Paused" }
 
-const Connection = () => (
-  <span class={`connection ${connection.value}`} role="status" title="Whether this page is told of changes">
-    <span class="dot" aria-hidden="true" />
-    {states[connection.value]}
-  </span>
-)
+const Connection = () => {
+  const isTold = trouble.value === undefined || connection.value !== "live"
+  return (
+    <span
+      class={`connection ${isTold ? connection.value : "waiting"}`}
+      role="status"
+      title="Whether this page is told of changes"
+    >
+      <span class="dot" aria-hidden="true" />
+      {isTold ? states[connection.value] : "No news"}
+    </span>
+  )
+}
 
 const Nav = () => {
   const [first = ""] = route.value.parts

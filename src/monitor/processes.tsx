@@ -147,7 +147,7 @@ export const Sharing = ({ processes }: Pick<Overview, "processes">) => {
     return (
       <Empty title={alone ? "No other process can reach this store" : "No process has told its name"}>
         {alone ? (
-          "It is held by this process alone, whose workers are above."
+          "It is held by this process alone."
         ) : (
           <>
             Processes are known to each other by leases. Switch them on, and give each process a name:{" "}

@@ -417,17 +417,26 @@ const decode = decoder(
   refused("start", "ExecutionRuntime")
 )
 
-/** Whom the definition says, or else the options: these for everything but what is the target's own, of which there would be no end. */
+/**
+ * Whom the definition says in the version that runs the execution, or else the options: these for everything but what is the target's own, of
+ * which there would be no end.
+ */
 const whomToTell =
   (definitions: Registry, byDefault: GivenUp.Target | undefined): GivenUp.Target =>
   (notice) => {
-    const { definition, executionId, what } = notice
-    const own = targetOf(definition === null ? undefined : definitions.facets(definition)?.onGivenUp, notice)
+    const { definition, definitionVersion, executionId, what } = notice
+    const own = targetOf(facetsOf(definitions, definition, definitionVersion)?.onGivenUp, notice)
     // What has failed takes no events.
     if (own !== undefined && (what !== "Execution" || own !== executionId)) return own
     const found = targetOf(byDefault, notice)
     return found !== null && found === executionId ? undefined : found
   }
+
+/** What the definition says in a version; where this process runs none that takes it, the newest that it has. */
+const facetsOf = (definitions: Registry, definition: string | null, version: number | null) =>
+  definition === null
+    ? undefined
+    : (definitions.facets(definition, version ?? undefined) ?? definitions.facets(definition))
 
 const targetOf = (target: GivenUp.Target | undefined, notice: GivenUp.GivenUp): string | null | undefined =>
   typeof target === "function" ? target(notice) : target

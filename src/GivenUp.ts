@@ -16,7 +16,7 @@ import * as internal from "./internal/runtime/givenUp.js"
  * - `what`: an execution, which failed, or the kind of work.
  * - `executionId`: the execution that failed; or that the work was for: the target of an event, the parent of a child, whose timer or
  *   activity it was. Null for an event without a target, and where the row did not say.
- * - `definition`, `parentId`: of that execution; null where it is not stored, and a root has no parent.
+ * - `definition`, `definitionVersion`, `parentId`: of that execution; null where it is not stored, and a root has no parent.
  * - `subject`: the id of the event or of the child, the path of the timer, the key of the activity; null for an execution.
  * - `name`: the kind of the event, or the name of the activity; null for the rest.
  * - `reason`: why, as in `DeadLetter.Reason`; `failed` for an execution.
@@ -38,6 +38,10 @@ export const GivenUp = Schema.Struct({
   what: Schema.Literal("Execution", "Outbox", "Spawn", "Timer", "Activity"),
   executionId: Schema.propertySignature(Schema.NullOr(Schema.String)).pipe(Schema.fromKey("execution_id")),
   definition: Schema.propertySignature(Schema.NullOr(Schema.String)).pipe(Schema.fromKey("definition_id")),
+  // Notices of before there was one have none.
+  definitionVersion: Schema.optionalWith(Schema.NullOr(Schema.Int), { default: () => null }).pipe(
+    Schema.fromKey("definition_version")
+  ),
   parentId: Schema.propertySignature(Schema.NullOr(Schema.String)).pipe(Schema.fromKey("parent_id")),
   subject: Schema.NullOr(Schema.String),
   name: Schema.NullOr(Schema.String),

@@ -181,6 +181,53 @@ for (const { make, name } of [...stores, ...servers]) {
       })
     )
 
+    it.effect("goes to whom the version says that runs the execution, where versions stand side by side", () =>
+      Effect.gen(function* () {
+        const make = <const V extends number>(version: V, onGivenUp?: GivenUp.Target) =>
+          Definition.make("parcel", { version, context: Nothing, events: { Fail: Nothing, Break: Nothing }, onGivenUp })
+        const first = make(1, "of-1")
+        const second = make(2)
+        const third = Definition.make("parcel", {
+          version: 3,
+          context: Nothing,
+          events: { Fail: Nothing, Break: Nothing },
+          migrations: { 2: ({ context }) => ({ context }) },
+          onGivenUp: "of-3"
+        })
+        const parcels = <D extends typeof first | typeof second | typeof third>(definition: D) =>
+          definition.toLayer({
+            Start: (step) => step,
+            Fail: (step) => Step.fail(step, "gone"),
+            Break: () => Effect.fail("no answer")
+          })
+        const live = (...versions: ReadonlyArray<ReturnType<typeof parcels>>) =>
+          Layer.mergeAll(OperationsLive, Order.toLayer(handlers), ...versions)
+        yield* run(
+          { onGivenUp: "ops" },
+          Effect.gen(function* () {
+            for (const id of ["of-1", "of-3"]) yield* Operations.start(id, { told: [] })
+            yield* first.start("a", {})
+            yield* second.start("b", {})
+            yield* third.start("c", {})
+            yield* first.start("d", {})
+            yield* idle
+            for (const id of ["a", "b", "c"]) yield* first.send(id, "Break", {}, { id: `shop:${id}` })
+            yield* first.send("d", "Fail", {})
+            yield* idle
+            const toldTo = (id: string) => Effect.map(Operations.get(id), ({ context }) => context.told.toSorted())
+            assert.deepStrictEqual(yield* toldTo("of-1"), [
+              "Execution | d | null | null | failed",
+              "Outbox | a | Break | shop:a | attempts"
+            ])
+            // Version 2 says nobody, and is not asked of version 3, which would migrate it were it alone.
+            assert.deepStrictEqual(yield* toldTo("ops"), ["Outbox | b | Break | shop:b | attempts"])
+            assert.deepStrictEqual(yield* toldTo("of-3"), ["Outbox | c | Break | shop:c | attempts"])
+          }),
+          live(parcels(first), parcels(second), parcels(third))
+        )
+      })
+    )
+
     it.effect("goes to the execution itself, save for its own failure", () =>
       Effect.gen(function* () {
         const Own = Definition.make("own", {
@@ -232,6 +279,7 @@ for (const { make, name } of [...stores, ...servers]) {
           what: "Execution",
           executionId: "a",
           definition: "order",
+          definitionVersion: 1,
           reason: "failed"
         })
       })

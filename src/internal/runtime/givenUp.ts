@@ -42,8 +42,9 @@ const emitOf = (
 ): Effect.Effect<Pick<Emit, "targetId" | "event"> | undefined> =>
   Effect.map(resolve(target, notice), (targetId) => {
     if (targetId === undefined || (notice.what === "Execution" && targetId === notice.executionId)) return undefined
-    const { definition, executionId, parentId, ...rest } = notice
-    const data = { ...rest, execution_id: executionId, definition_id: definition, parent_id: parentId }
+    const { definition, definitionVersion, executionId, parentId, ...rest } = notice
+    const owner = { definition_id: definition, definition_version: definitionVersion, parent_id: parentId }
+    const data = { ...rest, execution_id: executionId, ...owner }
     return { targetId, event: Event.make({ id, kind: Event.WellKnownKind.GivenUp, data }) }
   })
 
@@ -85,7 +86,11 @@ const noticeOfWork = (store: ExecutionStore, work: Work, { attempts, error, reas
     const about = yield* Effect.orElseSucceed(aboutWork(store, work), () => unknown)
     if (about === undefined) return Option.none<GivenUp.GivenUp>()
     const found = Option.getOrUndefined(yield* load(store, about.executionId))
-    const owner = { definition: found?.definitionId ?? null, parentId: found?.parentId ?? null }
+    const owner = {
+      definition: found?.definitionId ?? null,
+      definitionVersion: found?.definitionVersion ?? null,
+      parentId: found?.parentId ?? null
+    }
     return Option.some<GivenUp.GivenUp>({ what: work._tag, ...about, ...owner, reason, attempts, error })
   })
 
@@ -117,11 +122,12 @@ const fails = ({ status }: Execution, commit: Commit | undefined): boolean =>
 
 /** The commit by which an execution fails, with its notice. */
 const toldCommit = (target: GivenUp.Target, execution: Execution, commit: Commit): Effect.Effect<Commit> => {
-  const { createdAt, definitionId, error, id, parentId, version } = execution
+  const { createdAt, definitionId, definitionVersion, error, id, parentId, version } = execution
   const notice: GivenUp.GivenUp = {
     what: "Execution",
     executionId: id,
     definition: definitionId,
+    definitionVersion,
     parentId,
     subject: null,
     name: null,

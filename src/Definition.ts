@@ -1015,12 +1015,14 @@ export const isDefinition: (u: unknown) => u is Any = internal.isDefinition
 
 /**
  * - `ended`: whether executions that are `DONE` or `CANCELLED` are checked too, which can only be read; by default not.
+ * - `deadLetters`: whether the dead letters of executions are checked too, which may be redriven; by default they are.
  *
  * @since 0.1.0
  * @category changes
  */
 export interface CheckOptions {
   readonly ended?: boolean | undefined
+  readonly deadLetters?: boolean | undefined
 }
 
 /**
@@ -1048,7 +1050,7 @@ export interface CheckProblem {
  * before a deployment, by the code that is to be deployed. Give all versions of a definition that are deployed side by side.
  *
  * It looks at the executions that have not ended: whether their context decodes after the migrations, and whether the events, delayed
- * events, timers, activities and children that they have on the way are named and decode; at most 1,000 of each kind of one execution.
+ * events, timers, activities and children that they have on the way, or as dead letters, are named and decode.
  *
  * @example
  * ```ts
@@ -1084,7 +1086,17 @@ export const check: (
 ) => Stream.Stream<CheckProblem, StoreError, ExecutionStore> = internal.check
 
 /**
- * How many executions were migrated, and what stood in the way of others.
+ * - `dryRun`: whether to write nothing, and only count what would be migrated and name what stands in the way; by default false.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export interface MigrateOptions {
+  readonly dryRun?: boolean | undefined
+}
+
+/**
+ * How many executions were migrated, or would be, and what stood in the way of others.
  *
  * @since 0.1.0
  * @category changes
@@ -1103,7 +1115,8 @@ export interface MigratedAll {
  * @category changes
  */
 export const migrateAll: (
-  definitions: Any | ReadonlyArray<Any>
+  definitions: Any | ReadonlyArray<Any>,
+  options?: MigrateOptions
 ) => Effect.Effect<MigratedAll, StoreError, ExecutionStore> = internal.migrateAll
 
 /**
@@ -1129,3 +1142,11 @@ export const migrateAll: (
  */
 export const publish: (definition: Any) => Effect.Effect<PublishedDefinition, StoreError, ExecutionStore> =
   internal.publish
+
+/**
+ * What {@link publish} would store of a definition.
+ *
+ * @since 0.1.0
+ * @category changes
+ */
+export const describe: (definition: Any) => Effect.Effect<Omit<PublishedDefinition, "publishedAt">> = internal.describe

@@ -118,6 +118,7 @@ export type EncodedAttribute = readonly [name: string, value: string]
  */
 export interface EncodedFilter {
   readonly definitionId: string | undefined
+  readonly definitionVersion: number | undefined
   readonly status: ReadonlyArray<Status> | undefined
   readonly rootsOnly: boolean
   readonly idPrefix: string | undefined
@@ -332,6 +333,7 @@ export interface EncodedStats {
  * @category encoded
  */
 export interface EncodedWork {
+  readonly next: WorkPosition | undefined
   readonly events: ReadonlyArray<
     { readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed
   >
@@ -346,6 +348,20 @@ export interface EncodedWork {
       readonly context: unknown
     } & Failed
   >
+}
+
+/**
+ * Where a page of the work of an execution begins: behind which number, or path of a timer, of each kind. Of a kind that is left out there is
+ * no more.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface WorkPosition {
+  readonly events?: string | number | undefined
+  readonly delayed?: string | number | undefined
+  readonly timers?: string | undefined
+  readonly spawns?: string | number | undefined
 }
 
 /**
@@ -693,8 +709,12 @@ export interface Encoded extends EncodedActivities {
     ReadonlyArray<{ readonly definitionId: unknown; readonly status: unknown; readonly count: number }>,
     StoreError
   >
-  /** At most `limit` rows of each kind. */
-  readonly workOf: (executionId: string, limit: number) => Effect.Effect<EncodedWork, StoreError>
+  /** At most `limit` rows of each kind, from the first one on or behind a position; each kind in the order of its number or path. */
+  readonly workOf: (
+    executionId: string,
+    limit: number,
+    after: WorkPosition | undefined
+  ) => Effect.Effect<EncodedWork, StoreError>
   /** What waits for definitions and activities that are not among these: see `ExecutionStore.unserved`. */
   readonly unserved: (
     now: number,

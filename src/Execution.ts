@@ -222,7 +222,8 @@ export const isFinished = (execution: { readonly status: Status }): boolean =>
   execution.status === "DONE" || execution.status === "CANCELLED" || execution.status === "FAILED"
 
 /**
- * What a listing shows of an execution. `finishedAt` is in seconds since the epoch.
+ * What a listing shows of an execution. `definitionVersion` is the version of the definition, 1 where the row does not say; `finishedAt` is in
+ * seconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -238,6 +239,7 @@ export interface ExecutionSummary extends Schema.Schema.Type<typeof ExecutionSum
 export const ExecutionSummary = Schema.Struct({
   id: Schema.String,
   definitionId: Schema.String,
+  definitionVersion: Schema.Int.pipe(Schema.positive()),
   status: Status,
   outcome: Schema.NullOr(Schema.String),
   activePath: Schema.NullOr(Schema.String),

@@ -38,6 +38,8 @@ import type * as Time from "./Time.js"
  * Which executions. Without a filter, all.
  *
  * - `definitionId`: only executions of this definition.
+ * - `definitionVersion`: only executions of this version of that definition, of which `definitionId` says the id. There is no index of
+ *   versions: each execution that the rest of the filter selects is looked at, in parts between which others have their turn.
  * - `status`: only executions in any of these; an empty list matches nothing.
  * - `rootsOnly`: only executions without a parent.
  * - `idPrefix`: only executions whose ids begin with exactly this text.
@@ -50,6 +52,7 @@ import type * as Time from "./Time.js"
  */
 export interface ExecutionFilter {
   readonly definitionId?: string | undefined
+  readonly definitionVersion?: number | undefined
   readonly status?: ReadonlyArray<Status> | undefined
   readonly rootsOnly?: boolean | undefined
   readonly idPrefix?: string | undefined
@@ -238,14 +241,26 @@ export interface ExecutionCount {
 }
 
 /**
- * What is still to be done for one execution.
+ * Which page of the work of an execution: the one behind `cursor`, at most `limit` of each kind (1 to 1,000, by default 100).
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface WorkQuery {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+/**
+ * One page of what is still to be done for one execution.
  *
  * - `events`: those in the outbox to it, in the order in which they are delivered.
- * - `delayed`: those to it that wait until they are due, at `dueAt` in seconds since the epoch, earliest first.
- * - `timers`: its armed timers, earliest first. One for an infinite time, as other programs may arm it, is left out.
+ * - `delayed`: those to it that wait until they are due, at `dueAt` in seconds since the epoch; of this page, the earliest first.
+ * - `timers`: its armed timers; of this page, the earliest first. One for an infinite time, as other programs may arm it, is left out.
  * - `spawns`: its children that are to be created.
  * - `failures`: what is recorded of these that failed before.
  * - `corrupt`: rows of it that do not decode.
+ * - `nextCursor`: the `cursor` of the next page, none where there is no more of any kind.
  *
  * @since 0.1.0
  * @category models
@@ -257,6 +272,7 @@ export interface PendingWork {
   readonly spawns: ReadonlyArray<SpawnEntry>
   readonly failures: ReadonlyArray<Failure>
   readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<string>
 }
 
 /**
@@ -817,11 +833,8 @@ export interface ExecutionStore {
    */
   readonly counts: Effect.Effect<ReadonlyArray<ExecutionCount>, StoreError>
 
-  /**
-   * What is still to be done for an execution: at most `limit` (1 to 1,000, by default 100) of each kind. Where there is more, it is not
-   * said which of it is left out. The execution need not exist.
-   */
-  readonly workOf: (executionId: string, limit?: number) => Effect.Effect<PendingWork, StoreError>
+  /** One page of what is still to be done for an execution, which need not exist. */
+  readonly workOf: (executionId: string, query?: WorkQuery) => Effect.Effect<PendingWork, StoreError>
 
   /**
    * Reads a page of all stored rows, table by table, and reports every row that does not decode, also rows that no other operation reads.

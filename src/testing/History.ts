@@ -179,9 +179,12 @@ const commit: FastCheck.Arbitrary<Commit> = FastCheck.record(
   { requiredKeys: [] }
 )
 
+const definitionVersion = FastCheck.constantFrom(1, 2)
+
 const patch = FastCheck.record(
   {
     definitionId,
+    definitionVersion,
     status,
     parentId: FastCheck.option(id),
     outcome: FastCheck.option(Generators.text),
@@ -191,16 +194,18 @@ const patch = FastCheck.record(
   { requiredKeys: [] }
 )
 
+/** A version is sought of a definition alone. */
 const query = FastCheck.record(
   {
     definitionId,
+    definitionVersion,
     status: FastCheck.array(status, { maxLength: 3 }),
     rootsOnly: FastCheck.boolean(),
     attributes: Generators.attributes,
     limit: FastCheck.integer({ min: 1, max: 4 })
   },
   { requiredKeys: [] }
-)
+).map((query) => (query.definitionId === undefined ? { ...query, definitionVersion: undefined } : query))
 
 const deadLetterQuery = FastCheck.record(
   {

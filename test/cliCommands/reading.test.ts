@@ -43,6 +43,12 @@ describe("the commands that read", () => {
         "order-20"
       ])
       expect(idsOf(yield* run("execution list --parent order-17 --json"))).toEqual(["parcel-1"])
+      expect(idsOf(yield* run("execution list --definition order --definition-version 2 --json"))).toEqual([])
+      expect(idsOf(yield* run("execution list --definition parcel --definition-version 1 --json"))).toEqual([
+        "parcel-1"
+      ])
+      expect((yield* run("execution list --definition-version 1")).code).toBe(2)
+      expect((yield* run("execution list --definition order --definition-version 0")).code).toBe(2)
       const first = yield* run("execution list --limit 2 --json")
       expect(idsOf(first)).toEqual(["order-17", "order-18"])
       const [, cursor] = /--cursor (\S+),/.exec(first.notes.join()) ?? []
@@ -143,6 +149,100 @@ describe("the commands that read", () => {
         3,
         expect.stringMatching(/broken\.ts cannot be loaded: .*no\\nsuch/)
       ])
+    })
+  )
+
+  it.scoped("migrate to the definitions of a module, and publish them, once each", () =>
+    Effect.gen(function* () {
+      const { run } = yield* onStore
+      const directory = yield* temp.directory
+      yield* Effect.promise(() => symlink(join(root, "node_modules"), `${directory}/node_modules`))
+      const module = `${directory}/definitions.ts`
+      const write = (migration: string) =>
+        Effect.promise(() =>
+          writeFile(
+            module,
+            `import { Schema } from "effect"
+import { Definition } from "holdfast"
+export const Order = Definition.make("order", {
+  version: 2,
+  context: Schema.Struct({ customer: Schema.String }),
+  migrations: { 1: ${migration} }
+})
+export const Parcel = Definition.make("parcel", { context: Schema.Struct({}) })`
+          )
+        )
+      const versions = (version: number) =>
+        Effect.map(run(`execution list --definition order --definition-version ${version} --json`), idsOf)
+      yield* write("({ context }) => ({ context })")
+      const dry = yield* run(`definition migrate ${module} --dry-run --json`)
+      expect([dry.code, values(dry), dry.notes]).toEqual([
+        0,
+        [{ migrated: 3, problems: [] }],
+        ["migrate would change 3 executions"]
+      ])
+      expect(yield* versions(2)).toEqual([])
+      const asked = yield* run(`definition migrate ${module}`)
+      expect([asked.code, yield* versions(2)]).toEqual([4, []])
+      const done = yield* run(`definition migrate ${module} --yes`)
+      expect([done.code, done.out, done.notes]).toEqual([0, [], ["migrate: 3 executions"]])
+      expect(yield* versions(2)).toEqual(["order-17", "order-19", "order-20"])
+      expect(yield* versions(1)).toEqual(["order-18"])
+      const again = yield* run(`definition migrate ${module} --yes`)
+      expect([again.code, again.notes]).toEqual([0, ["migrate would change 0 executions"]])
+
+      const would = yield* run(`definition publish ${module} --dry-run --json`)
+      expect([would.code, values(would)]).toMatchObject([
+        0,
+        [
+          { definitionId: "order", version: 2 },
+          { definitionId: "parcel", version: 1 }
+        ]
+      ])
+      expect((yield* run(`definition publish ${module}`)).code).toBe(4)
+      expect(idsOf(yield* run("definition list --json"))).toHaveLength(1)
+      const published = yield* run(`definition publish ${module} --yes`)
+      expect([published.code, published.out]).toEqual([0, ["order (version 2)", "parcel (version 1)"]])
+      expect(values(yield* run("definition list --json"))).toMatchObject([
+        { definitionId: "order", version: 1 },
+        { definitionId: "order", version: 2 },
+        { definitionId: "parcel", version: 1 }
+      ])
+      const twice = yield* run(`definition publish ${module} --yes`)
+      expect([twice.code, twice.out, twice.notes]).toEqual([
+        0,
+        [],
+        [
+          "order (version 2) is published already",
+          "parcel (version 1) is published already",
+          "publish: there is nothing to change"
+        ]
+      ])
+      expect((yield* run(`definition migrate ${directory}/missing.ts --yes`)).code).toBe(3)
+      expect((yield* run(`definition publish ${directory}/missing.ts --yes`)).code).toBe(3)
+    })
+  )
+
+  it.scoped("name what stands in the way of a migration, and migrate the others", () =>
+    Effect.gen(function* () {
+      const { run } = yield* onStore
+      const directory = yield* temp.directory
+      yield* Effect.promise(() => symlink(join(root, "node_modules"), `${directory}/node_modules`))
+      const module = `${directory}/definitions.ts`
+      const text = `import { Schema } from "effect"
+import { Definition } from "holdfast"
+export const Order = Definition.make("order", {
+  version: 2,
+  context: Schema.Struct({ customer: Schema.String }),
+  migrations: { 1: ({ context, path }) => { if (path === "Other") throw new Error("no"); return { context } } }
+})`
+      yield* Effect.promise(() => writeFile(module, text))
+      expect((yield* run("execution redrive order-19 --at Other")).code).toBe(0)
+      const dry = yield* run(`definition migrate ${module} --dry-run`)
+      expect([dry.code, dry.notes]).toEqual([5, ["holdfast: migrate would change 2 executions, 1 problem"]])
+      expect(dry.out.join("\n")).toContain("the migration from version 1 to 2 failed: Error: no")
+      const done = yield* run(`definition migrate ${module} --yes --json`)
+      expect([done.code, values(done)]).toMatchObject([4, [{ migrated: 2, problems: [{ executionId: "order-19" }] }]])
     })
   )
 

@@ -165,7 +165,49 @@ for (const { make, name } of [...stores, ...servers]) {
   })
 }
 
+/** Gives up everything that {@link busy} has on its way. */
+const allGivenUp = Effect.gen(function* () {
+  const store = yield* ExecutionStore.ExecutionStore
+  const why = { reason: "attempts", attempts: 3, error: "no" } as const
+  const { events, spawns, timers } = yield* store.workOf("a")
+  const activities = yield* store.activities.of("a")
+  const works: ReadonlyArray<Commit.Work> = [
+    ...events.map(({ seq }) => ({ _tag: "Outbox" as const, seq })),
+    ...spawns.map(({ seq }) => ({ _tag: "Spawn" as const, seq })),
+    ...timers.map((timer) => ({ _tag: "Timer" as const, ...timer })),
+    ...activities.map(({ seq }) => ({ _tag: "Activity" as const, seq }))
+  ]
+  yield* Effect.forEach(works, (work) => store.deadLetters.bury(work, why), { discard: true })
+})
+
 for (const { make, name } of stores) {
+  describe(`A check of dead letters on ${name}`, () => {
+    it.scoped("names those that could not be taken if they were redriven, each by its number", () =>
+      Effect.gen(function* () {
+        yield* busy
+        const before = shown(yield* problems(OrderV2)).toSorted()
+        yield* allGivenUp
+        const store = yield* ExecutionStore.ExecutionStore
+        const { entries } = yield* store.deadLetters.list()
+        const found = yield* problems(OrderV2)
+        const plain = shown(found).map((line) => line.replace(/ of dead letter \d+ at/, " at"))
+        assert.deepStrictEqual(plain.toSorted(), before)
+        const ofLetters = found.filter(({ subject }) => subject.includes(" of dead letter "))
+        assert.lengthOf(ofLetters, 7)
+        for (const { subject } of ofLetters) {
+          const id = Number(/ of dead letter (\d+)$/.exec(subject)?.[1])
+          assert.isTrue(entries.some((letter) => letter.id === id))
+        }
+        assert.deepStrictEqual(shown(yield* problems([OrderWell])), [])
+        const others = yield* problems(OrderV2, { deadLetters: false })
+        assert.deepStrictEqual(
+          shown(others),
+          shown(found.filter(({ subject }) => !subject.includes(" of dead letter ")))
+        )
+      }).pipe(Effect.provide(Layer.scoped(ExecutionStore.ExecutionStore, make)))
+    )
+  })
+
   describe(`A check of many executions on ${name}`, () => {
     it.scoped("names contexts that do not fit after their migration, through all pages", () =>
       Effect.gen(function* () {
@@ -220,6 +262,44 @@ describe("A check of definitions", () => {
       assert.deepStrictEqual((yield* Definition.migrateAll(OrderWell)).migrated, 1)
       const { definitionVersion } = yield* Effect.flatten(store.load("a"))
       assert.strictEqual(definitionVersion, 1)
+    }).pipe(inMemory)
+  )
+
+  it.effect("looks at all work of an execution, and at all of its dead letters, page by page", () =>
+    Effect.gen(function* () {
+      const self = yield* ExecutionStore.ExecutionStore
+      let read = 0
+      const store: ExecutionStore.ExecutionStore = {
+        ...self,
+        workOf: (id, query) => Effect.tap(self.workOf(id, query), () => read++),
+        deadLetters: {
+          ...self.deadLetters,
+          list: (query) => Effect.tap(self.deadLetters.list(query), () => read++)
+        }
+      }
+      const many = Array.from({ length: 2100 }, (_, i) => event(String(i), "Reminded", {}))
+      yield* running("a", "1", { emits: many })
+      yield* running("b", "1")
+      const counted = (definitions: Definition.Any) =>
+        Effect.map(problems(definitions), (found) => found.filter(({ executionId }) => executionId === "a").length)
+      const check = Effect.provideService(counted(OrderV2), ExecutionStore.ExecutionStore, store)
+      assert.strictEqual(yield* check, 2100)
+      // Three pages of work and one of letters, and one of each for the other execution.
+      assert.strictEqual(read, 6)
+      // What is asked for is read, and no more.
+      read = 0
+      const first = Stream.runHead(Definition.check(OrderV2))
+      yield* Effect.provideService(first, ExecutionStore.ExecutionStore, store)
+      assert.isAtMost(read, 4)
+
+      for (const { seq } of (yield* self.workOf("a", { limit: 1000 })).events) {
+        yield* self.deadLetters.bury({ _tag: "Outbox", seq }, { reason: "attempts", attempts: 1, error: "no" })
+      }
+      for (const { seq } of (yield* self.workOf("a", { limit: 1 })).events) {
+        yield* self.deadLetters.bury({ _tag: "Outbox", seq }, { reason: "attempts", attempts: 1, error: "no" })
+      }
+      assert.strictEqual(yield* check, 2100)
+      assert.strictEqual(yield* counted(OrderWell), 0)
     }).pipe(inMemory)
   )
 

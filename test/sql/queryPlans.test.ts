@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import * as Execution from "holdfast/Execution"
-import type * as ExecutionStore from "holdfast/ExecutionStore"
+import * as ExecutionStore from "holdfast/ExecutionStore"
 import { statuses } from "holdfast/internal/codec/execution"
 import { ddl } from "holdfast/internal/schema/schema"
 import { makeSql } from "holdfast/internal/sql/statements"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
 import * as SqliteStore from "holdfast/SqliteStore"
+import * as Temp from "../support/temp.js"
 
 const call = { operation: "test" }
 const sql = makeSql("harel_")
@@ -22,6 +24,7 @@ const filters = [undefined, "d1"].flatMap((definitionId) =>
   [[], ["DONE"], ["DONE", "RUNNING"], [...statuses]].flatMap((status) =>
     [false, true].map((rootsOnly) => ({
       definitionId,
+      definitionVersion: undefined,
       status,
       rootsOnly,
       idPrefix: undefined,
@@ -117,7 +120,7 @@ for (const analyzed of [false, true]) {
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
         for (const filter of filters.flatMap((filter) => [undefined, "e"].map((after) => ({ ...filter, after })))) {
-          const steps = yield* plan(sql.listing({ ...filter, limit: 10 }).sql)
+          const steps = yield* plan(sql.listing({ ...filter, until: undefined, limit: 10 }).sql)
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.isNotEmpty(walks)
           for (const walk of walks) {
@@ -136,7 +139,9 @@ for (const analyzed of [false, true]) {
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
         for (const filter of filters) {
-          const steps = yield* plan(sql.listing({ ...filter, idPrefix: "e1", after: undefined, limit: 10 }).sql)
+          const steps = yield* plan(
+            sql.listing({ ...filter, idPrefix: "e1", after: undefined, until: undefined, limit: 10 }).sql
+          )
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.isNotEmpty(walks)
           for (const walk of walks) assert.match(walk, /AND id>\? AND id<\?\)$|\(id>\? AND id<\?\)$/)
@@ -153,7 +158,7 @@ for (const analyzed of [false, true]) {
         ] as const
         for (const attributes of [both, both.slice(0, 1), both.slice(1)]) {
           for (const filter of filters.flatMap((filter) => [{ ...filter }, { ...filter, parentId: "p" }])) {
-            const listing = sql.listing({ ...filter, attributes, after: "e", limit: 10 }).sql
+            const listing = sql.listing({ ...filter, attributes, after: "e", until: undefined, limit: 10 }).sql
             const found = [
               "SEARCH a USING COVERING INDEX harel_holdfast_attributes_value (name=? AND value=? AND execution_id>?)",
               "SEARCH l USING PRIMARY KEY (id=?)"
@@ -186,6 +191,30 @@ for (const analyzed of [false, true]) {
       })
     )
 
+    it.scoped("of a version walks along the same indexes within its part, and finds each row by its id", () =>
+      Effect.gen(function* () {
+        const { plan } = yield* database(analyzed)
+        const part = { definitionId: "d1", definitionVersion: 2, idPrefix: "e", after: "e", until: "e9" }
+        for (const filter of filters) {
+          for (const statement of [sql.listing, sql.part.count]) {
+            const steps = yield* plan(statement({ ...filter, ...part, limit: 10 }).sql)
+            const walks = steps.filter((step) => step.includes("holdfast_listing"))
+            assert.isNotEmpty(walks)
+            for (const walk of walks)
+              assert.match(walk, /^SEARCH \S+ USING COVERING INDEX \S+ \(.*AND id>\? AND id<\?\)$/)
+            const rows = steps.filter((step) => /\bv\b/.test(step))
+            assert.lengthOf(rows, walks.length)
+            for (const row of rows) assert.include(row, "INDEX sqlite_autoindex_harel_executions_1 (id=?)")
+          }
+          const ends = yield* plan(sql.part.end({ ...filter, ...part, limit: 10 }).sql)
+          assert.isFalse(ends.some((step) => /\bv\b/.test(step)))
+          for (const walk of ends.filter((step) => step.includes("holdfast_listing"))) {
+            assert.match(walk, /^SEARCH \S+ USING COVERING INDEX \S+ \(/)
+          }
+        }
+      })
+    )
+
     it.scoped("of the counts walks along one index that has all of it, from where a part begins", () =>
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
@@ -201,7 +230,9 @@ for (const analyzed of [false, true]) {
       Effect.gen(function* () {
         const { plan } = yield* database(analyzed)
         for (const filter of filters) {
-          const steps = yield* plan(sql.listing({ ...filter, parentId: "p", after: "", limit: 10 }).sql)
+          const steps = yield* plan(
+            sql.listing({ ...filter, parentId: "p", after: "", until: undefined, limit: 10 }).sql
+          )
           const walks = steps.filter((step) => step.includes("holdfast_listing"))
           assert.lengthOf(walks, Math.max(1, filter.status.length))
           for (const walk of walks)
@@ -251,5 +282,40 @@ it.scoped("a listing's pages are those of a plain filter", () =>
         }
       }
     }
+  })
+)
+
+it.scoped("a version that few have is found behind many of another, whose number of parts no page shows", () =>
+  Effect.gen(function* () {
+    const filename = yield* Temp.database
+    const store = yield* SqliteStore.make({ filename, durability: "normal" })
+    const driver = yield* sqliteDriver.make({ filename })
+    const rare = ["e00000", "e00999", "e01000", "e01001", "e01003", "e02500"]
+    // One row in three is of another definition, so that parts end among rows that do not count.
+    const rows = `INSERT INTO harel_executions
+      WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+      SELECT format('e%05d', i), iif(i % 3 = 2, 'other', 'order'),
+        json_object('id', format('e%05d', i), 'definition_id', iif(i % 3 = 2, 'other', 'order'), 'version', 1, 'status', iif(i % 2, 'DONE', 'RUNNING'),
+          'invoke_seq', json(iif(format('e%05d', i) IN (SELECT value FROM json_each(?)), '{"@definition_version":3}', '{"@definition_version":2}'))), 1
+      FROM n`
+    yield* driver.transaction(call, [{ sql: rows, params: [JSON.stringify(rare)] }])
+    const found = (query: ExecutionStore.ExecutionFilter, limit: number) =>
+      Stream.runCollect(ExecutionStore.streamExecutions({ ...query, definitionVersion: 3, limit })).pipe(
+        Effect.map((items) => Array.from(items, ({ id }) => id)),
+        Effect.provideService(ExecutionStore.ExecutionStore, store)
+      )
+    const orders = rare.filter((id) => Number(id.slice(1)) % 3 !== 2)
+    for (const limit of [1, 2, 1000]) {
+      assert.deepStrictEqual(yield* found({ definitionId: "order" }, limit), orders)
+      const done = yield* found({ definitionId: "order", status: ["DONE"], idPrefix: "e0" }, limit)
+      assert.deepStrictEqual(done, ["e00999", "e01003"])
+    }
+    assert.deepStrictEqual(yield* found({ definitionId: "other" }, 1), ["e01001"])
+    assert.strictEqual(yield* store.countExecutions({ definitionId: "order", definitionVersion: 3 }), orders.length)
+    assert.strictEqual(
+      yield* store.countExecutions({ definitionId: "order", definitionVersion: 2 }),
+      1668 - orders.length
+    )
+    assert.strictEqual(yield* store.countExecutions({ definitionId: "order", definitionVersion: 1 }), 0)
   })
 )

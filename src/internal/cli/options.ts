@@ -26,6 +26,7 @@ const flags = {
   "read-only": "let nobody change anything",
   replace: "remove all rows that are in the store first",
   roots: "only executions without a parent",
+  "without-dead-letters": "pass over the dead letters",
   "with-children": "cancel the children too, rather than terminate them",
   yes: "do not ask"
 }
@@ -36,6 +37,7 @@ const values = {
   cursor: "where the page begins: what the page before ended with",
   data: "the event's data, as a JSON object",
   definition: "only executions of this definition",
+  "definition-version": "only those of this version of --definition",
   delay: "after which time it is due, as in '10 minutes'",
   "event-id": "the event's id, by which it is consumed once; by default a new one",
   execution: "only those of this execution",
@@ -156,6 +158,7 @@ export const wordOf = <A extends string>(
 /** The filters of a listing. */
 export const filters = {
   definition: value("definition"),
+  "definition-version": value("definition-version"),
   status: Options.text("status").pipe(
     Options.withPseudoName("status"),
     Options.withDescription(values.status),
@@ -172,28 +175,45 @@ export const filters = {
 
 export interface Filters {
   readonly definition: Option.Option<string>
+  readonly "definition-version": Option.Option<string>
   readonly status: ReadonlyArray<string>
   readonly where: ReadonlyArray<string>
   readonly roots: boolean
   readonly parent: Option.Option<string>
 }
 
-export const hasFilters = ({ definition, parent, roots, status, where }: Filters): boolean =>
-  Option.isSome(definition) || Option.isSome(parent) || roots || status.length > 0 || where.length > 0
+export const hasFilters = ({ definition, parent, roots, status, where, ...rest }: Filters): boolean =>
+  Option.isSome(definition) ||
+  Option.isSome(rest["definition-version"]) ||
+  Option.isSome(parent) ||
+  roots ||
+  status.length > 0 ||
+  where.length > 0
+
+/** The version of the definition that is named. */
+const versionOf = (options: Filters): Effect.Effect<number | undefined, CliError> =>
+  Effect.gen(function* () {
+    const given = options["definition-version"]
+    if (Option.isNone(given)) return undefined
+    if (Option.isNone(options.definition)) return yield* usage("--definition-version needs --definition")
+    return yield* whole("--definition-version", given.value, 1, Number.MAX_SAFE_INTEGER)
+  })
 
 /** The attributes that are given. */
 const attributesOf = (where: ReadonlyArray<string>): Effect.Effect<Attributes, CliError> =>
   Either.mapLeft(written.attributesOf(where), (problem) => usage(`--where ${problem}`))
 
 /** The query that filters make. */
-export const queryOf = ({ definition, parent, roots, status, where }: Filters): Effect.Effect<ListQuery, Failure> =>
+export const queryOf = (options: Filters): Effect.Effect<ListQuery, Failure> =>
   Effect.gen(function* () {
+    const { definition, parent, roots, status, where } = options
     const statuses = yield* Effect.forEach(
       status.flatMap((text) => text.split(",")),
       (text) => wordOf("--status", text.trim(), Status.literals)
     )
     return {
       definitionId: Option.getOrUndefined(definition),
+      definitionVersion: yield* versionOf(options),
       parentId: Option.getOrUndefined(parent),
       rootsOnly: roots,
       status: statuses.length === 0 ? undefined : statuses,

@@ -80,7 +80,7 @@ const applyAll = <A, E>(bulk: Bulk<A, E>, json: boolean) =>
   })
 
 /** Changes all that are selected: shows them and stops, or asks first, where that is to be. */
-export const run = <A, E>(bulk: Bulk<A, E>, options: BulkOptions) =>
+export const run = <A, E>(bulk: Bulk<A, E>, options: Omit<BulkOptions, "all">) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const { noun, question, targets, verb } = bulk

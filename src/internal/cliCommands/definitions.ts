@@ -10,13 +10,16 @@ import * as Stream from "effect/Stream"
 import * as Definition from "../../Definition.js"
 import type { Encoded, Position } from "../../EncodedStore.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
-import { missing, unsound } from "../cli/failure.js"
+import type { StoreError } from "../../StoreError.js"
+import { missing, refused, unsound } from "../cli/failure.js"
 import * as format from "../cli/format.js"
+import { toText } from "../cli/json.js"
 import { didYouMean } from "../cli/nearest.js"
-import { common, whole, withStore } from "../cli/options.js"
-import { note } from "../cli/screen.js"
+import { common, flag, whole, withStore } from "../cli/options.js"
+import { note, Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { describe } from "../util/errorText.js"
+import * as bulk from "./bulk.js"
 
 /** A published version, as a listing shows it: without its source. */
 interface Published {
@@ -125,12 +128,18 @@ const problemColumns: ReadonlyArray<table.Column<Definition.CheckProblem>> = [
   { name: "problem", show: ({ problem }) => problem, color: () => "red" }
 ]
 
-const check = Command.make("check", { ...common, module: module_ }, (options) =>
+/** Definitions as messages name them. */
+const namesOf = (definitions: ReadonlyArray<Pick<Definition.Any, "name" | "version">>): string =>
+  definitions.map(({ name, version }) => `${name} (version ${version})`).join(", ")
+
+const checkOptions = { ...common, module: module_, "without-dead-letters": flag("without-dead-letters") }
+
+const check = Command.make("check", checkOptions, (options) =>
   Effect.flatMap(exported(options.module), (definitions) =>
     withStore(options, "read", ({ name, store }) =>
       Effect.gen(function* () {
         let problems = 0
-        yield* Definition.check(definitions).pipe(
+        yield* Definition.check(definitions, { deadLetters: !options["without-dead-letters"] }).pipe(
           Stream.runForEachChunk((chunk) => {
             const header = problems === 0
             problems += chunk.length
@@ -140,7 +149,7 @@ const check = Command.make("check", { ...common, module: module_ }, (options) =>
           }),
           Effect.provideService(ExecutionStore, store)
         )
-        const checked = definitions.map((each) => `${each.name} (version ${each.version})`).join(", ")
+        const checked = namesOf(definitions)
         if (problems === 0) return yield* note(`${checked} can take what is in ${name}`)
         return yield* unsound(`${checked} cannot take what is in ${name}: ${format.many(problems, "problem")}`)
       })
@@ -148,7 +157,108 @@ const check = Command.make("check", { ...common, module: module_ }, (options) =>
   )
 ).pipe(Command.withDescription("Names what of the store the definitions of a module could not take."))
 
+/** Says how many executions were migrated, or would be, and what stood in the way of others. */
+const printMigrated = (json: boolean, said: string, found: Definition.MigratedAll) =>
+  Effect.gen(function* () {
+    const { migrated, problems } = found
+    if (json) yield* Effect.flatMap(toText(found), (text) => Effect.flatMap(Screen, (screen) => screen.out(text)))
+    else if (problems.length > 0) yield* table.print(json, problemColumns, problems)
+    const counted = `${said} ${format.many(migrated, "execution")}`
+    return problems.length === 0 ? counted : `${counted}, ${format.many(problems.length, "problem")}`
+  })
+
+const migrate = Command.make(
+  "migrate",
+  { ...common, module: module_, "dry-run": flag("dry-run"), yes: flag("yes") },
+  (options) =>
+    Effect.flatMap(exported(options.module), (definitions) =>
+      withStore(options, options["dry-run"] ? "read" : "write", ({ store }) =>
+        Effect.gen(function* () {
+          const screen = yield* Screen
+          const { json } = options
+          const run = (dryRun: boolean) =>
+            Effect.provideService(Definition.migrateAll(definitions, { dryRun }), ExecutionStore, store)
+          const before = yield* run(true)
+          if (options["dry-run"] || before.migrated === 0) {
+            const said = yield* printMigrated(json, "migrate would change", before)
+            return before.problems.length === 0 ? yield* note(said) : yield* unsound(said)
+          }
+          const question = `migrate ${format.many(before.migrated, "execution")} to ${namesOf(definitions)}?`
+          if (!options.yes && !(yield* screen.confirm(question))) return yield* refused("nothing was changed")
+          const done = yield* run(false)
+          const said = yield* printMigrated(json, "migrate:", done)
+          return done.problems.length === 0 ? yield* note(said) : yield* refused(said)
+        })
+      )
+    )
+).pipe(Command.withDescription("Writes all executions that have not ended in the version of a module's definitions."))
+
+/** What there is to store of a definition. */
+type Described = Omit<Published, "publishedAt">
+
+const describedColumns: ReadonlyArray<table.Column<Described>> = [
+  { name: "definition", show: ({ definitionId }) => definitionId },
+  { name: "version", show: ({ version }) => String(version) },
+  { name: "digest", show: ({ digest }) => digest }
+]
+
+/** What of a module is not published yet. What is says so, and that it stays as it is. */
+const unpublished = (store: ExecutionStore, definitions: ReadonlyArray<Definition.Any>) =>
+  Effect.gen(function* () {
+    const found = new Map<Described, Definition.Any>()
+    for (const definition of definitions) {
+      const { definitionId, digest, version } = yield* Definition.describe(definition)
+      const stored = yield* store.loadDefinition(definitionId, version)
+      if (Option.isNone(stored)) found.set({ definitionId, version, digest }, definition)
+      else if (stored.value.digest === digest) yield* note(`${namesOf([definition])} is published already`)
+      else
+        yield* note(
+          `${namesOf([definition])} was published as something else, which stays: only another version is published anew`
+        )
+    }
+    return found
+  })
+
+const publishOne = (
+  store: ExecutionStore,
+  definition: Definition.Any | undefined
+): Effect.Effect<bulk.Outcome, StoreError> =>
+  definition === undefined
+    ? Effect.succeed({ _tag: "Unchanged" })
+    : Effect.map(
+        Effect.provideService(Definition.publish(definition), ExecutionStore, store),
+        ({ definitionId, digest, publishedAt, version }) => ({
+          _tag: "Changed",
+          value: { definitionId, version, digest, publishedAt },
+          shown: namesOf([definition])
+        })
+      )
+
+const publish = Command.make(
+  "publish",
+  { ...common, module: module_, "dry-run": flag("dry-run"), yes: flag("yes") },
+  (options) =>
+    Effect.flatMap(exported(options.module), (definitions) =>
+      withStore(options, options["dry-run"] ? "read" : "write", ({ store }) =>
+        Effect.gen(function* () {
+          const found = yield* unpublished(store, definitions)
+          yield* bulk.run(
+            {
+              verb: "publish",
+              noun: "definition",
+              question: found.size === 1 ? undefined : `publish ${format.many(found.size, "definition")}?`,
+              targets: Array.from(found.keys()),
+              columns: describedColumns,
+              apply: (target) => publishOne(store, found.get(target))
+            },
+            options
+          )
+        })
+      )
+    )
+).pipe(Command.withDescription("Stores what the definitions of a module are, for whoever has no code of them."))
+
 export const definition = Command.make("definition").pipe(
-  Command.withDescription("The definitions that were published into the store, and a check of new ones."),
-  Command.withSubcommands([list, show, check])
+  Command.withDescription("The definitions: what is published of them in the store, and those of a module."),
+  Command.withSubcommands([list, show, check, migrate, publish])
 )

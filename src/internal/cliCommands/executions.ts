@@ -14,9 +14,15 @@ import { note, Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { printable } from "../util/printable.js"
 
+const definitionOf = ({
+  definitionId,
+  definitionVersion
+}: Pick<ExecutionSummary, "definitionId" | "definitionVersion">): string =>
+  definitionVersion === 1 ? definitionId : `${definitionId}, version ${definitionVersion}`
+
 export const columns: ReadonlyArray<table.Column<ExecutionSummary>> = [
   { name: "id", show: ({ id }) => id },
-  { name: "definition", show: ({ definitionId }) => definitionId },
+  { name: "definition", show: (execution) => definitionOf(execution) },
   { name: "status", show: ({ status }) => status, color: ({ status }) => format.statusColor(status) },
   { name: "outcome", show: ({ outcome }) => format.text(outcome) },
   { name: "state", show: ({ activePath }) => format.text(activePath) },
@@ -55,9 +61,6 @@ const list = Command.make(
 ).pipe(Command.withDescription("Lists executions, in the order of their ids."))
 
 export const executionId = Args.text({ name: "id" }).pipe(Args.withDescription("the id of the execution"))
-
-const definitionOf = ({ definitionId, definitionVersion }: Execution): string =>
-  definitionVersion === 1 ? definitionId : `${definitionId}, version ${definitionVersion}`
 
 const fieldsOf = (execution: Execution, attributes: Attributes): ReadonlyArray<table.Field> => [
   { name: "id", value: execution.id, color: "bold" },

@@ -38,7 +38,7 @@ const words: Words = {
   timers: ["list"],
   activities: ["list"],
   "dead-letter": ["list", "show", "redrive", "discard"],
-  definition: ["list", "show", "check"],
+  definition: ["list", "show", "check", "migrate", "publish"],
   cron: ["list", "show", "pause", "resume", "trigger", "remove"],
   stats: [],
   verify: [],

@@ -105,6 +105,7 @@ interface Found {
 const summaryOf = ({
   activePath,
   definitionId,
+  definitionVersion,
   finishedAt,
   id,
   outcome,
@@ -114,6 +115,7 @@ const summaryOf = ({
 }: ExecutionSummary): ExecutionSummary => ({
   id,
   definitionId,
+  definitionVersion,
   status,
   outcome,
   activePath,

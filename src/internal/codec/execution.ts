@@ -206,7 +206,14 @@ export const executionWithToken = (token: string): reader.Codec<Execution> => ({
 })
 
 /** The parts of a row that a listing shows, in the order in which the listing's SQL takes them from `data`. */
-export const summaryPaths = ["status", "outcome", "active_path", "parent_id", "finished_at"] as const
+export const summaryPaths = [
+  ["status"],
+  ["outcome"],
+  ["active_path"],
+  ["parent_id"],
+  ["finished_at"],
+  ["invoke_seq", definitionVersionKey]
+] as const
 
 /** A line of a listing from its three columns and the parts of `data`. */
 export const summary = (
@@ -217,6 +224,7 @@ export const summary = (
 ): ExecutionSummary => ({
   id: string(id, "id"),
   definitionId: string(definitionId, "definition_id"),
+  definitionVersion: definitionVersion(parts[5] ?? 1, at("invoke_seq", definitionVersionKey)),
   status: status(parts[0] ?? "PENDING", "status"),
   outcome: reader.nullable(string)(parts[1] ?? null, "outcome"),
   activePath: reader.nullable(string)(parts[2] ?? null, "active_path"),

@@ -70,12 +70,13 @@ const isSelected = (
   store: ExecutionStore,
   { settled }: Selection,
   filter: ExecutionFilter & { readonly status: ReadonlyArray<Status> },
-  { definitionId, id, parentId, status }: Execution
+  { definitionId, definitionVersion, id, parentId, status }: Execution
 ): Effect.Effect<boolean, StoreError> => {
   const { attributes = {} } = filter
   const fits =
     (filter.status.includes(status) || status === settled) &&
     (filter.definitionId === undefined || filter.definitionId === definitionId) &&
+    (filter.definitionVersion === undefined || filter.definitionVersion === definitionVersion) &&
     (filter.parentId === undefined || filter.parentId === parentId) &&
     (filter.rootsOnly !== true || parentId === null) &&
     id.startsWith(filter.idPrefix ?? "")

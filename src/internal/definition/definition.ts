@@ -5,7 +5,7 @@ import { Class as PipeableClass } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import type { Any as AnyActivity } from "../../Activity.js"
-import type { Any, CheckOptions, ImplementationOptions, Schemas } from "../../Definition.js"
+import type { Any, CheckOptions, MigrateOptions, ImplementationOptions, Schemas } from "../../Definition.js"
 import { ExecutionRuntime } from "../../ExecutionRuntime.js"
 import { contractOf as contractOfActivity } from "../activity/contract.js"
 import * as checks from "./check.js"
@@ -79,8 +79,10 @@ const contractsOf = (definitions: Any | ReadonlyArray<Any>): ReadonlyArray<contr
 export const check = (definitions: Any | ReadonlyArray<Any>, options?: CheckOptions) =>
   Stream.suspend(() => checks.check(contractsOf(definitions), options))
 
-export const migrateAll = (definitions: Any | ReadonlyArray<Any>) =>
-  Effect.suspend(() => migrating.migrateAll(contractsOf(definitions)))
+export const migrateAll = (definitions: Any | ReadonlyArray<Any>, options?: MigrateOptions) =>
+  Effect.suspend(() => migrating.migrateAll(contractsOf(definitions), options))
+
+export const describe = (definition: Any) => Effect.suspend(() => publishing.describe(contractOf(definition)))
 
 export const publish = (definition: Any) => Effect.suspend(() => publishing.publish(contractOf(definition)))
 

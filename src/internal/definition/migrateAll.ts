@@ -5,12 +5,13 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { originOfCommand, traceStep } from "../../Commit.js"
-import type { CheckProblem, MigratedAll } from "../../Definition.js"
+import type { CheckProblem, MigratedAll, MigrateOptions } from "../../Definition.js"
 import type { Attributes, Execution } from "../../Execution.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import { writtenStored } from "./attributes.js"
-import { byName, corrupt, type Deployed, misread, pages, takes } from "./check.js"
+import { byName, corrupt, type Deployed, pages, takes } from "./check.js"
+import { misread } from "./checkWork.js"
 import type { Contract } from "./contract.js"
 import * as migrations from "./migrations.js"
 
@@ -54,7 +55,11 @@ const migrated = (
   )
 }
 
-const write = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreConflict | StoreError, ExecutionStore> =>
+const write = (
+  deployed: Deployed,
+  id: string,
+  dryRun: boolean
+): Effect.Effect<Outcome, StoreConflict | StoreError, ExecutionStore> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
     const before = yield* store.load(id)
@@ -62,6 +67,7 @@ const write = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreConf
     const made = migrated(deployed, before.value)
     if (Option.isNone(made)) return nothing
     if (Either.isLeft(made.value)) return { migrated: false, problems: made.value.left }
+    if (dryRun) return { migrated: true, problems: [] }
     const { attributes, execution: after } = made.value.right
     const trace = traceStep({
       eventKind: "Control",
@@ -78,8 +84,8 @@ const write = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreConf
 const conflictRetry = Schedule.exponential("5 millis").pipe(Schedule.jittered, Schedule.intersect(Schedule.recurs(9)))
 
 /** Migrates an execution. One to which other commits come first each time is left to these: they migrate it. */
-const one = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreError, ExecutionStore> =>
-  write(deployed, id).pipe(
+const one = (deployed: Deployed, id: string, dryRun: boolean): Effect.Effect<Outcome, StoreError, ExecutionStore> =>
+  write(deployed, id, dryRun).pipe(
     Effect.retry({ schedule: conflictRetry, while: (error) => error._tag === "StoreConflict" }),
     Effect.catchTags({
       StoreConflict: () => Effect.succeed(nothing),
@@ -90,14 +96,17 @@ const one = (deployed: Deployed, id: string): Effect.Effect<Outcome, StoreError,
 /** How many executions are on their way at once: so many can share a transaction. */
 const together = 64
 
-/** Writes each execution that has not ended in the version that would run it. */
-export const migrateAll = (contracts: Iterable<Contract>): Effect.Effect<MigratedAll, StoreError, ExecutionStore> =>
+/** Writes each execution that has not ended in the version that would run it, or finds out how many there are. */
+export const migrateAll = (
+  contracts: Iterable<Contract>,
+  { dryRun = false }: MigrateOptions = {}
+): Effect.Effect<MigratedAll, StoreError, ExecutionStore> =>
   Effect.gen(function* () {
     const problems: Array<CheckProblem> = []
     let migrated = 0
     const page = (deployed: Deployed, ids: ReadonlyArray<string>) =>
       Effect.map(
-        Effect.forEach(ids, (id) => one(deployed, id), { concurrency: together }),
+        Effect.forEach(ids, (id) => one(deployed, id, dryRun), { concurrency: together }),
         (outcomes) => {
           for (const outcome of outcomes) {
             if (outcome.migrated) migrated++

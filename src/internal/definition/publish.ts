@@ -52,16 +52,23 @@ const digestOf = (text: string): Effect.Effect<string> =>
     (bytes) => `sha256:${Encoding.encodeHex(new Uint8Array(bytes))}`
   )
 
+/** What there is to store of a definition. */
+export const describe = (contract: Contract): Effect.Effect<Omit<PublishedDefinition, "publishedAt">> => {
+  const source = sourceOf(contract)
+  return Effect.map(digestOf(source), (digest) => ({
+    definitionId: contract.name,
+    version: contract.version,
+    digest,
+    source
+  }))
+}
+
 /** Stores what a version of a definition is, unless it is stored. */
 export const publish = (contract: Contract): Effect.Effect<PublishedDefinition, StoreError, ExecutionStore> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const source = sourceOf(contract)
     return yield* store.publishDefinition({
-      definitionId: contract.name,
-      version: contract.version,
-      digest: yield* digestOf(source),
-      source,
+      ...(yield* describe(contract)),
       publishedAt: (yield* Clock.currentTimeMillis) / 1000
     })
   })

@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import type { Encoded, EncodedAttribute, EncodedFilter } from "../../EncodedStore.js"
-import { summaryPaths } from "../codec/execution.js"
+import { definitionVersionKey, summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import { stringify } from "../codec/stringify.js"
 import { takeEntry } from "./outbox.js"
@@ -55,23 +55,34 @@ export class AttributeRows {
 interface Listed {
   readonly status: unknown
   readonly parentId: unknown
+  readonly definitionVersion: unknown
   readonly parts: string | null
 }
 
 /** What is no number of JSON as a text, so that a listing says which column it is. */
 const asJson = (u: unknown): unknown => (typeof u === "number" && !Number.isFinite(u) ? String(u) : u)
 
+const isObject = (u: unknown): u is object => typeof u === "object" && u !== null && !Array.isArray(u)
+
+/** What is at a path of a row, null where there is nothing. */
+const partOf = (row: object, path: ReadonlyArray<string>): unknown => {
+  let at: unknown = row
+  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? Reflect.get(at, key) : null
+  return at
+}
+
 const read = (data: unknown): Listed => {
-  const none = { status: null, parentId: null, parts: null }
+  const none = { status: null, parentId: null, definitionVersion: null, parts: null }
   if (typeof data !== "string") return none
   try {
     const row = json.parseRounded(data)
-    if (typeof row !== "object" || row === null || Array.isArray(row)) return none
-    const values = new Map<string, unknown>(Object.entries(row))
-    const parts = stringify(summaryPaths.map((key) => asJson(values.get(key) ?? null)))
+    if (!isObject(row)) return none
+    const parts = stringify(summaryPaths.map((path) => asJson(partOf(row, path))))
     return {
-      status: values.get("status") ?? "PENDING",
-      parentId: values.get("parent_id") ?? null,
+      status: partOf(row, ["status"]) ?? "PENDING",
+      parentId: partOf(row, ["parent_id"]),
+      // Numbers of other programs may be texts.
+      definitionVersion: Number(partOf(row, ["invoke_seq", definitionVersionKey]) ?? 1),
       parts: Either.isRight(parts) ? parts.right.text : null
     }
   } catch {
@@ -94,11 +105,12 @@ const listedOf = (row: ExecutionRow): Listed => {
 export const statusOf = (row: ExecutionRow | undefined): unknown => (row === undefined ? null : listedOf(row).status)
 
 const matching = (tables: Tables, filter: EncodedFilter) => {
-  const { attributes, definitionId, idPrefix = "", parentId, rootsOnly, status } = filter
+  const { attributes, definitionId, definitionVersion, idPrefix = "", parentId, rootsOnly, status } = filter
   const statuses = status === undefined ? undefined : new Set<unknown>(status)
   return (row: ExecutionRow): boolean =>
     row.id.startsWith(idPrefix) &&
     (definitionId === undefined || row.definitionId === definitionId) &&
+    (definitionVersion === undefined || listedOf(row).definitionVersion === definitionVersion) &&
     (statuses === undefined || statuses.has(listedOf(row).status)) &&
     (!rootsOnly || listedOf(row).parentId === null) &&
     (parentId === undefined || listedOf(row).parentId === parentId) &&

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import type { Kind } from "../../DeadLetter.js"
-import type { Encoded, EncodedWork, StoredRow, StoredTable } from "../../EncodedStore.js"
+import type { Encoded, EncodedWork, StoredRow, StoredTable, WorkPosition } from "../../EncodedStore.js"
 import * as json from "../codec/json.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import { statusOf } from "./executions.js"
@@ -60,23 +60,62 @@ const counts = ({ executions }: Tables) => {
     .sort((one, other) => compareUtf8(String(one.definitionId), String(other.definitionId)))
 }
 
-const workOf = ({ delayed, failures, outbox, spawns, timers }: Tables, id: string, limit: number): EncodedWork => {
-  const first = <A>(rows: Iterable<A>, matches: (row: A) => boolean) =>
-    Array.from(Iterable.take(Iterable.filter(rows, matches), limit))
+/** So many rows, which are in the order of their keys, from the first one on or behind a key; and the key behind which there are more. */
+const pageOf = <A, K>(rows: Iterable<A>, keyOf: (row: A) => K, limit: number, isBehind: (key: K) => boolean) => {
+  const found = Array.from(
+    Iterable.take(
+      Iterable.filter(rows, (row) => isBehind(keyOf(row))),
+      limit + 1
+    )
+  )
+  const page = found.slice(0, limit)
+  const last = found.length > limit ? page.at(-1) : undefined
+  return { rows: page, next: last && keyOf(last) }
+}
+
+const workOf = (
+  { delayed, failures, outbox, spawns, timers }: Tables,
+  id: string,
+  limit: number,
+  after: WorkPosition | undefined
+): EncodedWork => {
+  // The path of a timer may be an empty text, behind which a page can begin.
+  const start = after ?? { events: 0, delayed: 0, timers: null, spawns: 0 }
+  const numbered = <A extends { readonly seq: number }>(rows: Iterable<A>, from: string | number | undefined) =>
+    pageOf(
+      rows,
+      ({ seq }) => seq,
+      limit,
+      (seq) => from !== undefined && seq > Number(from)
+    )
+  const events = numbered(
+    Iterable.filter(outbox.from(), ({ targetId }) => targetId === id),
+    start.events
+  )
+  const later = numbered(
+    Array.from(Iterable.filter(delayed.all(), ({ targetId }) => targetId === id)).sort((a, b) => a.seq - b.seq),
+    start.delayed
+  )
+  const children = numbered(
+    Iterable.filter(spawns.from(), ({ parentId }) => parentId === id),
+    start.spawns
+  )
+  const { timers: from } = start
+  const armed = pageOf(
+    timers.of(id).toSorted((one, other) => compareUtf8(one.path, other.path)),
+    ({ path }) => path,
+    limit,
+    (path) => from !== undefined && (from === null || compareUtf8(path, from) > 0)
+  )
+  const next = { events: events.next, delayed: later.next, timers: armed.next, spawns: children.next }
   return {
-    events: first(outbox.from(), ({ targetId }) => targetId === id).map((row) => ({
-      ...row,
-      failed: failures.get({ _tag: "Outbox", seq: row.seq })
-    })),
-    delayed: first(delayed.all(), ({ targetId }) => targetId === id),
-    timers: first(
-      timers.of(id).toSorted((one, other) => one.fireAt - other.fireAt),
-      () => true
-    ).map((timer) => ({ ...timer, failed: failures.get({ _tag: "Timer", ...timer }) })),
-    spawns: first(spawns.from(), ({ parentId }) => parentId === id).map((row) => ({
-      ...row,
-      failed: failures.get({ _tag: "Spawn", seq: row.seq })
-    }))
+    events: events.rows.map((row) => ({ ...row, failed: failures.get({ _tag: "Outbox", seq: row.seq }) })),
+    delayed: later.rows.toSorted((one, other) => one.dueAt - other.dueAt),
+    timers: armed.rows
+      .toSorted((one, other) => one.fireAt - other.fireAt)
+      .map((timer) => ({ ...timer, failed: failures.get({ _tag: "Timer", ...timer }) })),
+    spawns: children.rows.map((row) => ({ ...row, failed: failures.get({ _tag: "Spawn", seq: row.seq }) })),
+    next: Object.values(next).every((key) => key === undefined) ? undefined : next
   }
 }
 
@@ -84,7 +123,7 @@ const workOf = ({ delayed, failures, outbox, spawns, timers }: Tables, id: strin
 export const makeLook = (tables: Tables): Pick<Encoded, "counts" | "workOf"> => ({
   counts: Effect.sync(() => counts(tables)),
 
-  workOf: (executionId, limit) => Effect.sync(() => workOf(tables, executionId, limit))
+  workOf: (executionId, limit, after) => Effect.sync(() => workOf(tables, executionId, limit, after))
 })
 
 /** All rows of all tables. A position is how many rows come before it. */

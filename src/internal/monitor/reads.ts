@@ -206,7 +206,7 @@ const gather = (store: ExecutionStore, id: string, parentId: string | null) =>
     {
       above: ancestors(store, parentId),
       children: store.listExecutions({ parentId: id, limit: parts }),
-      work: store.workOf(id, parts),
+      work: store.workOf(id, { limit: parts }),
       activities: store.activities.of(id),
       letters: store.deadLetters.list({ executionId: id, limit: parts }),
       attributes: store.attributes.of(id)

@@ -1,6 +1,6 @@
 import type { EncodedAttribute } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
-import { summaryPaths } from "../codec/execution.js"
+import { definitionVersionKey, summaryPaths } from "../codec/execution.js"
 import { compareUtf8, prefixEnd } from "../codec/utf8Order.js"
 import { lines } from "../util/lines.js"
 import { exact } from "./expressions.js"
@@ -8,6 +8,7 @@ import { exact } from "./expressions.js"
 /** What is selected; no status is any status. */
 export interface Filter {
   readonly definitionId: string | undefined
+  readonly definitionVersion: number | undefined
   readonly status: ReadonlyArray<string>
   readonly rootsOnly: boolean
   readonly idPrefix: string | undefined
@@ -15,16 +16,31 @@ export interface Filter {
   readonly attributes: ReadonlyArray<EncodedAttribute>
 }
 
-/** What a listing selects. It begins behind an id, or with the first one, which may be empty. */
-export interface ListFilter extends Filter {
+/** The ids of a part: behind `after`, or from the first one on, which may be empty; up to `until`, which is one of them, or to the end. */
+export interface Part {
   readonly after: string | undefined
+  readonly until: string | undefined
+}
+
+/** What a listing selects. */
+export interface ListFilter extends Filter, Part {
   readonly limit: number
 }
 
 /** A condition, and what its parameters are. */
 interface Condition {
   readonly text: string
-  readonly params: ReadonlyArray<string>
+  readonly params: ReadonlyArray<string | number>
+}
+
+/** A path of SQLite's, of keys that have no quotes. */
+const jsonPath = (path: ReadonlyArray<string>): string =>
+  path.reduce((at, key) => (/^\w+$/.test(key) ? `${at}.${key}` : `${at}."${key}"`), "$")
+
+/** The version of the definition in a row, as its readers take it: 1 where it says none, and nothing where it is no row. */
+const versionOf = (data: string): string => {
+  const stored = `json_extract(${data}, '${jsonPath(["invoke_seq", definitionVersionKey])}')`
+  return `CASE WHEN json_valid(${data}) AND json_type(${data}) = 'object' THEN COALESCE(CAST(${stored} AS INTEGER), 1) END`
 }
 
 const all = (conditions: ReadonlyArray<Condition | undefined>): Condition => {
@@ -36,6 +52,18 @@ const attribute = (row: string, [name, value]: EncodedAttribute): Condition => (
   text: `${row}.name = ? AND ${row}.value = ?`,
   params: [name, value]
 })
+
+/**
+ * What the row of an execution must hold. No index has the version: one over `data` would be written anew by every commit, and a table of its
+ * own would be one more to write for each execution, while few ask.
+ */
+const version = (p: string, id: string, version: number | undefined): Condition | undefined =>
+  version === undefined
+    ? undefined
+    : {
+        text: `EXISTS (SELECT 1 FROM ${p}executions AS v WHERE v.id = ${id} AND ${versionOf("v.data")} = ?)`,
+        params: [version]
+      }
 
 /** What a row `l` of the listing must be. With a sign before it, a column's own index is no choice. */
 const listed = ({ definitionId, parentId, rootsOnly, status }: Filter, sign: string): Condition =>
@@ -72,25 +100,38 @@ interface Walk {
   readonly params: ReadonlyArray<string | number>
 }
 
+const whole: Part = { after: undefined, until: undefined }
+
 /** Where the ids of a page begin and end. */
-const range = (id: string, after: string | undefined, idPrefix: string | undefined): Condition => {
+const range = (id: string, { after, until }: Part, idPrefix: string | undefined): Condition => {
   const end = idPrefix === undefined ? undefined : prefixEnd(idPrefix)
   const begins = idPrefix !== undefined && (after === undefined || compareUtf8(after, idPrefix) < 0)
   const from = begins || after === undefined ? `${id} >= ?` : `${id} > ?`
-  const first = begins ? idPrefix : (after ?? "")
-  return end === undefined ? { text: from, params: [first] } : { text: `${from} AND ${id} < ?`, params: [first, end] }
+  return all([
+    { text: from, params: [begins ? idPrefix : (after ?? "")] },
+    // What ends a part has the prefix. Of two ends SQLite would look for one alone in the index.
+    until !== undefined
+      ? { text: `${id} <= ?`, params: [until] }
+      : end === undefined
+        ? undefined
+        : { text: `${id} < ?`, params: [end] }
+  ])
 }
 
 const attributeWalk = (p: string, filter: ListFilter): Walk => {
   const id = "a.execution_id"
-  const begin = range(id, filter.after, filter.idPrefix)
-  const { params, text } = all([attributes(p, filter.attributes), begin, listed(filter, "+")])
+  const { params, text } = all([
+    attributes(p, filter.attributes),
+    range(id, filter, filter.idPrefix),
+    listed(filter, "+"),
+    version(p, id, filter.definitionVersion)
+  ])
   return { from: byAttribute(p), id, condition: text, params: [...params, filter.limit] }
 }
 
 const walksOf = (p: string, filter: ListFilter): ReadonlyArray<Walk> => {
   if (filter.attributes.length > 0) return [attributeWalk(p, filter)]
-  const { after, definitionId, idPrefix, limit, parentId, rootsOnly, status } = filter
+  const { definitionId, idPrefix, limit, parentId, rootsOnly, status } = filter
   const owners = [parentId, definitionId].filter((id) => id !== undefined)
   const statuses = status.length === 0 ? [[]] : status.map((name) => [name])
   // The children of one execution are a walk along the index of parents: with a sign before it, a column's own index is no choice.
@@ -100,8 +141,8 @@ const walksOf = (p: string, filter: ListFilter): ReadonlyArray<Walk> => {
   const any = rootsOnly ? ["parent_id IS NULL AND "] : [""]
   const either = rootsOnly ? ["root = 1 AND "] : ["root = 0 AND ", "root = 1 AND "]
   const roots = conditions === "" || parentId !== undefined ? any : either
-  const ids = range("id", after, idPrefix)
   const from = `${p}holdfast_listing`
+  const ids = all([range("id", filter, idPrefix), version(p, `${from}.id`, filter.definitionVersion)])
   return statuses.flatMap((name) =>
     roots.map((root) => ({
       from,
@@ -112,13 +153,18 @@ const walksOf = (p: string, filter: ListFilter): ReadonlyArray<Walk> => {
   )
 }
 
+/** The ids of all walks. */
+const merged = (walks: ReadonlyArray<Walk>): string =>
+  walks
+    .map(
+      ({ condition, from, id }) => lines`
+        SELECT id
+        FROM (SELECT ${id} AS id FROM ${from} WHERE ${condition} ORDER BY ${id} LIMIT ?)`
+    )
+    .join("\nUNION ALL\n")
+
 const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
-  const ids = walks.map(
-    ({ condition, from, id }) => lines`
-      SELECT id
-      FROM (SELECT ${id} AS id FROM ${from} WHERE ${condition} ORDER BY ${id} LIMIT ?)`
-  )
-  const parts = summaryPaths.map((key) => `'$.${key}'`).join(", ")
+  const parts = summaryPaths.map((path) => `'${jsonPath(path)}'`).join(", ")
   return lines`
     SELECT e.id,
       e.definition_id,
@@ -127,7 +173,7 @@ const listing = (p: string, walks: ReadonlyArray<Walk>): string => {
     FROM (
       SELECT id
       FROM (
-        ${ids.join("\nUNION ALL\n")}
+        ${merged(walks)}
       )
       ORDER BY id
       LIMIT ?
@@ -156,6 +202,34 @@ export const makeListingSql = (p: string) => {
     return { sql, params: [...walks.flatMap(({ params }) => params), filter.limit] }
   }
 }
+
+/**
+ * Makes the statements of a part: of the id with which so many executions end, whatever their version, which has no row where there are
+ * fewer; and of how many of them have the version.
+ */
+export const makePartSql = (p: string) => ({
+  end: (filter: ListFilter): Statement => {
+    const walks = walksOf(p, { ...filter, definitionVersion: undefined })
+    const sql = lines`
+      SELECT id
+      FROM (
+        ${merged(walks)}
+      )
+      ORDER BY id
+      LIMIT 1 OFFSET ?`
+    return { sql, params: [...walks.flatMap(({ params }) => params), filter.limit - 1] }
+  },
+
+  count: (filter: ListFilter): Statement => {
+    const walks = walksOf(p, filter)
+    const sql = lines`
+      SELECT COUNT(*)
+      FROM (
+        ${merged(walks)}
+      )`
+    return { sql, params: walks.flatMap(({ params }) => params) }
+  }
+})
 
 /** A place in the index of definitions and statuses, before all rows where its parts are the least. */
 const behind = "(definition_id, status, root, id) > (?, ?, ?, ?)"
@@ -189,7 +263,7 @@ export const makeCountsSql = (p: string) => ({
     GROUP BY definition_id`
 })
 
-/** Makes the statement that counts. */
+/** Makes the statement that counts what has no version to be looked at. */
 export const makeCountSql =
   (p: string) =>
   (filter: Filter): Statement => {
@@ -198,7 +272,7 @@ export const makeCountSql =
     const { params, text } = all([
       attributes(p, filter.attributes),
       // Each row would be looked at for a condition that all are.
-      idPrefix === undefined ? undefined : range(found ? "a.execution_id" : "l.id", undefined, idPrefix),
+      idPrefix === undefined ? undefined : range(found ? "a.execution_id" : "l.id", whole, idPrefix),
       listed(filter, found ? "+" : "")
     ])
     const sql = lines`

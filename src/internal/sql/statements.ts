@@ -8,7 +8,7 @@ import { exact, lastNumber } from "./expressions.js"
 import { makeUnservedSql, makeVerifySql } from "./inspectionStatements.js"
 import { makeLeaseSql } from "./leaseStatements.js"
 import { makeLedgerSql } from "./ledgerStatements.js"
-import { makeCountSql, makeCountsSql, makeListingSql } from "./listingStatements.js"
+import { makeCountSql, makeCountsSql, makeListingSql, makePartSql } from "./listingStatements.js"
 import { makeDelayedSql, makeOutboxSql, makeSpawnSql } from "./outboxStatements.js"
 import { makeTimerSql } from "./timerStatements.js"
 
@@ -60,6 +60,7 @@ export const makeSql = (p: string) => ({
   commit: makeCommitSql(p),
   executions: makeExecutionSql(p),
   listing: makeListingSql(p),
+  part: makePartSql(p),
   count: makeCountSql(p),
   attributes: makeAttributeSql(p),
   trace: makeTraceSql(p),

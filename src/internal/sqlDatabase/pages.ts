@@ -22,7 +22,7 @@ export interface Page {
 export const numberOf = ([number]: Row): Param => (typeof number === "number" ? number : String(number))
 
 /** A page of a numbered table, whose text takes a number and a limit behind its other parameters. */
-export const numbered = (sql: string, after: number, ...params: ReadonlyArray<Param>): Page => ({
+export const numbered = (sql: string, after: Param, ...params: ReadonlyArray<Param>): Page => ({
   statement: (row, limit) => ({ sql, params: [...params, row === undefined ? after : numberOf(row), limit] })
 })
 

@@ -3,10 +3,12 @@ import * as Option from "effect/Option"
 import type { Encoded, EncodedFilter } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import { prefixEnd } from "../codec/utf8Order.js"
+import type { Part } from "../sql/listingStatements.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
+import * as listingParts from "./listingParts.js"
 
 const load = (database: Database, id: string) =>
   Effect.map(
@@ -43,22 +45,36 @@ const loadForEvents = (database: Database, queries: Parameters<NonNullable<Encod
 }
 
 const list = (database: Database, query: Parameters<Encoded["list"]>[0]) => {
-  const { after, limit, parentId, ...rest } = query
-  const filter = { ...rest, parentId, status: query.status ?? [] }
-  const statement = (row: Row | undefined, limit: number) =>
-    database.sql.listing({ ...filter, after: row === undefined ? after : String(row[0]), limit })
+  const { after, limit, ...rest } = query
+  const filter = { ...rest, status: query.status ?? [] }
   // A listing may be a little old; whoever asks for children decides by them what becomes of a tree.
-  const operation = parentId === undefined ? "listExecutions" : "listChildren"
-  return Effect.map(pages.read(database, { operation }, limit, { statement }), (rows) =>
-    rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
+  const call = { operation: query.parentId === undefined ? "listExecutions" : "listChildren" }
+  const read = (part: Part, limit: number) => {
+    const statement = (row: Row | undefined, limit: number) =>
+      database.sql.listing({ ...filter, ...part, after: row === undefined ? part.after : String(row[0]), limit })
+    return pages.read(database, call, limit, { statement })
+  }
+  return Effect.map(
+    listingParts.reduce<ReadonlyArray<Row>>(database, call, { filter, after, from: [] }, (found, part) =>
+      Effect.map(read(part, limit - found.length), (more) => {
+        const rows = [...found, ...more]
+        return { value: rows, enough: rows.length >= limit }
+      })
+    ),
+    (rows) => rows.map(([id, definitionId, version, parts]) => ({ id, definitionId, version, parts }))
   )
 }
 
-const count = (database: Database, filter: EncodedFilter) => {
-  const { params, sql } = database.sql.count({ ...filter, status: filter.status ?? [] })
-  return Effect.map(pages.first(database, { operation: "countExecutions" }, sql, ...params), (row) =>
-    Number(Option.getOrElse(row, (): Row => [])[0])
-  )
+const count = (database: Database, query: EncodedFilter) => {
+  const filter = { ...query, status: query.status ?? [] }
+  const call = { operation: "countExecutions" }
+  const counted = ({ params, sql }: Statement) =>
+    Effect.map(pages.first(database, call, sql, ...params), (row) => Number(Option.getOrElse(row, (): Row => [])[0]))
+  if (filter.definitionVersion === undefined) return counted(database.sql.count(filter))
+  return listingParts.reduce<number>(database, call, { filter, after: undefined, from: 0 }, (count, part) => {
+    const statement = database.sql.part.count({ ...filter, ...part, limit: listingParts.size })
+    return Effect.map(counted(statement), (more) => ({ value: count + more, enough: false }))
+  })
 }
 
 /** What executions are found by. */

@@ -6,7 +6,7 @@ import { compareUtf8 } from "../codec/utf8Order.js"
 import { columns, type Type } from "../schema/columns.js"
 import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as pages from "../sqlDatabase/pages.js"
-import { onNextTurn } from "../util/nextTurn.js"
+import { turn } from "../util/nextTurn.js"
 import { failed } from "./rows.js"
 
 const call = { operation: "verify" }
@@ -145,8 +145,6 @@ export const makeStats = (database: Database): Pick<Encoded, "stats"> => ({
 /** How many rows are passed over at once: so many take SQLite a few milliseconds, in which nothing else runs in the process. */
 const passed = 25_000
 
-const turn = Effect.async<void>((resume) => void onNextTurn(() => resume(Effect.void)))
-
 /** What a row says of a group of executions. */
 const groupOf = ([definitionId, status, count]: Row) => ({ definitionId, status, count: Number(count) })
 
@@ -217,33 +215,58 @@ const spawnOf = ([seq, parentId, childId, rootPath, context, ...failure]: Row) =
   failed: failed(failure)
 })
 
+/** The number of a row, of which the digits come where a double does not hold it. */
+const numberOf = ([number]: Row): string | number => (typeof number === "number" ? number : String(number))
+
 const earlier = (one: number, other: number): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** What is to be done for one execution, by the indexes of whom it is for. */
 export const makeWork = (database: Database): Pick<Encoded, "workOf"> => ({
-  workOf: (executionId, limit) => {
+  workOf: (executionId, limit, after) => {
+    // The path of a timer may be an empty text, behind which a page can begin.
+    const start = after ?? { events: 0, delayed: 0, timers: null, spawns: 0 }
     const { delayed, outbox, spawns, timers } = database.sql
-    const read = <A>(page: pages.Page, of: (row: Row) => A) =>
-      Effect.map(pages.read(database, { operation: "workOf", executionId }, limit, page), (rows) => rows.map(of))
-    const armed: pages.Page = {
-      statement: (row, limit) => ({
-        sql: row === undefined ? timers.of : timers.ofAfter,
-        params: [executionId, row === undefined ? "" : String(row[0]), limit]
+    const call = { operation: "workOf", executionId }
+    /** So many rows of a kind behind a key, and the key behind which there are more. */
+    const read = <K extends string | number, A>(
+      page: pages.Page | undefined,
+      keyOf: (row: Row) => K,
+      of: (row: Row) => A
+    ): Effect.Effect<{ readonly rows: ReadonlyArray<A>; readonly next: K | undefined }, Failure> => {
+      if (page === undefined) return Effect.succeed({ rows: [], next: undefined })
+      return Effect.map(pages.read(database, call, limit + 1, page), (found) => {
+        const rows = found.slice(0, limit)
+        const last = found.length > limit ? rows.at(-1) : undefined
+        return { rows: rows.map(of), next: last && keyOf(last) }
       })
     }
+    const numbered = <A>(sql: string, from: string | number | undefined, of: (row: Row) => A) =>
+      read(from === undefined ? undefined : pages.numbered(sql, from, executionId), numberOf, of)
+    const armed = (from: string | null): pages.Page => ({
+      statement: (row, limit) => ({
+        sql: row === undefined && from === null ? timers.of : timers.ofAfter,
+        params: [executionId, row === undefined ? (from ?? "") : String(row[0]), limit]
+      })
+    })
+    const { timers: path } = start
     const found = Effect.all(
       {
-        events: read(pages.numbered(outbox.of, 0, executionId), eventOf),
-        delayed: read(pages.numbered(delayed.of, 0, executionId), delayedOf),
-        timers: read(armed, timerOf(executionId)),
-        spawns: read(pages.numbered(spawns.of, 0, executionId), spawnOf)
+        events: numbered(outbox.of, start.events, eventOf),
+        delayed: numbered(delayed.of, start.delayed, delayedOf),
+        timers: read(path === undefined ? undefined : armed(path), ([path]) => String(path), timerOf(executionId)),
+        spawns: numbered(spawns.of, start.spawns, spawnOf)
       },
       { concurrency: "unbounded" }
     )
-    return Effect.map(found, ({ delayed, timers, ...numbered }) => ({
-      ...numbered,
-      delayed: delayed.toSorted((one, other) => earlier(one.dueAt, other.dueAt)),
-      timers: timers.toSorted((one, other) => earlier(one.fireAt, other.fireAt))
-    }))
+    return Effect.map(found, ({ delayed, events, spawns, timers }) => {
+      const next = { events: events.next, delayed: delayed.next, timers: timers.next, spawns: spawns.next }
+      return {
+        events: events.rows,
+        delayed: delayed.rows.toSorted((one, other) => earlier(one.dueAt, other.dueAt)),
+        timers: timers.rows.toSorted((one, other) => earlier(one.fireAt, other.fireAt)),
+        spawns: spawns.rows,
+        next: Object.values(next).every((key) => key === undefined) ? undefined : next
+      }
+    })
   }
 })

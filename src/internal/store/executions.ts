@@ -76,13 +76,19 @@ const filterOf = (
   query: ExecutionFilter
 ): Effect.Effect<EncodedFilter | undefined, StoreRejected> =>
   Effect.gen(function* () {
-    const { attributes = {}, definitionId, idPrefix = "", parentId, rootsOnly = false } = query
+    const { attributes = {}, definitionId, definitionVersion, idPrefix = "", parentId, rootsOnly = false } = query
     if (definitionId !== undefined) yield* checkIds(backend, call, { definitionId })
+    if (definitionVersion !== undefined) {
+      yield* checkWhole(call, "definitionVersion", definitionVersion, 1)
+      if (definitionId === undefined) {
+        return yield* validate.rejected(call, "definitionVersion", "is of a definition: give its `definitionId`, too")
+      }
+    }
     if (parentId !== undefined) yield* checkIds(backend, call, { parentId })
     yield* validate.refuse(call, "idPrefix", backend.checks.text(idPrefix))
     const status = yield* statusesOf(call, query)
     const sought = yield* validate.catching(call, () => validate.attributes(backend.checks, attributes))
-    const parts = { definitionId, status, rootsOnly, parentId, attributes: sought }
+    const parts = { definitionId, definitionVersion, status, rootsOnly, parentId, attributes: sought }
     return status?.length === 0 ? undefined : { ...parts, idPrefix: idPrefix === "" ? undefined : idPrefix }
   })
 

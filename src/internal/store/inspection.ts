@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Work, WorkItem } from "../../Commit.js"
 import type { Failure } from "../../DeadLetter.js"
-import type { EncodedWork, Failed, Position, StoredRow, StoredTable } from "../../EncodedStore.js"
+import type { EncodedWork, Failed, Position, StoredRow, StoredTable, WorkPosition } from "../../EncodedStore.js"
 import type { ExecutionCount, ExecutionStore, PendingWork, UnservedDefinition } from "../../ExecutionStore.js"
 import { StoreCorrupt, type StoreRejected } from "../../StoreError.js"
 import * as deadLetter from "../codec/deadLetter.js"
@@ -240,7 +240,28 @@ const delayedEvent = ({ dueAt, event }: EncodedWork["delayed"][number]) => ({
   event: emitted.decode(json.parse(rows.text(event, "event"), "event"), "event").event
 })
 
-const decodeWork = ({ delayed, events, spawns, timers }: EncodedWork): PendingWork => {
+/** Where a page of the work of an execution begins. */
+const WorkCursor = Schema.parseJson(
+  Schema.Struct({
+    events: Schema.optional(Schema.Union(Schema.String, Schema.Number)),
+    delayed: Schema.optional(Schema.Union(Schema.String, Schema.Number)),
+    timers: Schema.optional(Schema.String),
+    spawns: Schema.optional(Schema.Union(Schema.String, Schema.Number))
+  })
+)
+
+const decodeWorkCursor = (
+  call: validate.Call,
+  cursor: string | undefined
+): Either.Either<WorkPosition | undefined, StoreRejected> =>
+  cursor === undefined
+    ? Either.right(undefined)
+    : Encoding.decodeBase64UrlString(cursor).pipe(
+        Either.flatMap(Schema.decodeUnknownEither(WorkCursor)),
+        Either.mapLeft(() => validate.rejected(call, "cursor", "is not a cursor that a page gave"))
+      )
+
+const decodeWork = ({ delayed, events, next, spawns, timers }: EncodedWork): PendingWork => {
   const place = (table: string, key: unknown, work?: WorkItem) => ({
     operation: "workOf",
     table,
@@ -263,19 +284,21 @@ const decodeWork = ({ delayed, events, spawns, timers }: EncodedWork): PendingWo
     timers: timers.map(({ executionId, fireAt, path }) => ({ executionId, path, fireAt })),
     spawns: children.entries,
     failures: [...failuresOf(events, event), ...failuresOf(timers, timerItem), ...failuresOf(spawns, spawn)],
-    corrupt: [...outbox.corrupt, ...later.corrupt, ...children.corrupt]
+    corrupt: [...outbox.corrupt, ...later.corrupt, ...children.corrupt],
+    nextCursor: Option.map(Option.fromNullable(next), (next) => Encoding.encodeBase64Url(JSON.stringify(next)))
   }
 }
 
 /** What is to be done for one execution. */
 export const makeWork =
   (backend: Backend): ExecutionStore["workOf"] =>
-  (executionId, limit = defaultPage) => {
+  (executionId, { cursor, limit = defaultPage } = {}) => {
     const call = { operation: "workOf", executionId }
     return Effect.gen(function* () {
       yield* checkIds(backend, call, { executionId })
       yield* checkWhole(call, "limit", limit, 1, maxPage)
-      return decodeWork(yield* backend.encoded.workOf(executionId, limit))
+      const after = yield* decodeWorkCursor(call, cursor)
+      return decodeWork(yield* backend.encoded.workOf(executionId, limit, after))
     })
   }
 /** What waits for definitions and activities that a process does not have. */

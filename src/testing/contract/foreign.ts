@@ -35,6 +35,31 @@ export const foreign = ({ hasRaw, rawTest }: Subject): void => {
       })
     )
 
+    rawTest("the version of a definition is listed and sought as it is read", (insert) =>
+      Effect.gen(function* () {
+        const counters = [
+          '{"@definition_version":2}',
+          '{"@definition_version":"2"}',
+          '{"s":2}',
+          '{"@definition_version":0}'
+        ]
+        for (const [i, stored] of counters.entries()) {
+          const id = `e${i}`
+          yield* insert(
+            "executions",
+            row(id, 1, `{"id":"${id}","definition_id":"order","version":1,"invoke_seq":${stored}}`)
+          )
+        }
+        const of = (definitionVersion: number) => listed({ definitionId: "order", definitionVersion })
+        expect(yield* of(2)).toEqual(["e0", "e1"])
+        expect(yield* of(1)).toEqual(["e2"])
+        const store = yield* ExecutionStore
+        const { corrupt, items } = yield* store.listExecutions()
+        expect(items.map(({ definitionVersion }) => definitionVersion)).toEqual([2, 2, 1])
+        expect(corrupt).toMatchObject([{ key: "e3" }])
+      })
+    )
+
     rawTest("a child and a deferred event have theirs", (insert) =>
       Effect.gen(function* () {
         const data =

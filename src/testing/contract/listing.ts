@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Status } from "../../Execution.js"
 import { ExecutionStore, type ListQuery, streamExecutions } from "../../ExecutionStore.js"
+import { refuses } from "../internal/assertions.js"
 import { order } from "../internal/samples.js"
 import { listing as list, listed } from "../internal/state.js"
 import type { Subject } from "../Subject.js"
@@ -68,15 +69,18 @@ export const listing = ({ test }: Subject): void => {
         expect(yield* store.listExecutions()).toEqual({ items: [], corrupt: [], nextCursor: Option.none() })
       }))
 
-    test("a line shows its eight fields and nothing else", () =>
+    test("a line shows its nine fields and nothing else", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         yield* store.save(order("a", { context: { secret: 1 }, history: { "": "A" }, activePath: "A.B" }))
-        yield* store.save(order("b", { status: "DONE", outcome: "success", parentId: "a" }))
+        yield* store.save(
+          order("b", { status: "DONE", outcome: "success", parentId: "a", definitionVersion: 3, invokeSeq: { s: 1 } })
+        )
         expect((yield* store.listExecutions()).items).toEqual([
           {
             id: "a",
             definitionId: "order",
+            definitionVersion: 1,
             status: "PENDING",
             outcome: null,
             activePath: "A.B",
@@ -87,6 +91,7 @@ export const listing = ({ test }: Subject): void => {
           {
             id: "b",
             definitionId: "order",
+            definitionVersion: 3,
             status: "DONE",
             outcome: "success",
             activePath: null,
@@ -187,6 +192,69 @@ export const listing = ({ test }: Subject): void => {
         expect(yield* listed({ status: ["DONE"] })).toEqual([])
         yield* store.save(order("a"))
         expect(yield* listed({ status: ["PENDING"], definitionId: "order", rootsOnly: true })).toEqual(["a"])
+      }))
+
+    test("a version of a definition is a filter beside all others, in pages of any size, and of counts", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const all = [1, 2, 3].flatMap((definitionVersion) =>
+          (["DONE", "RUNNING"] as const).flatMap((status) =>
+            [null, "p"].map((parentId) =>
+              order(`${status}:${parentId ?? "root"}:${definitionVersion}`, { definitionVersion, status, parentId })
+            )
+          )
+        )
+        yield* Effect.forEach(all, (execution) => store.commit(execution, { attributes: { kind: execution.status } }))
+        yield* store.save(order("other", { definitionId: "refund", definitionVersion: 2 }))
+        const queries: ReadonlyArray<ListQuery> = [
+          {},
+          { status: ["RUNNING"] },
+          { status: ["RUNNING", "DONE"], rootsOnly: true },
+          { rootsOnly: true },
+          { parentId: "p", status: ["DONE"] },
+          { idPrefix: "RUNNING:" },
+          { attributes: { kind: "DONE" } },
+          { attributes: { kind: "DONE" }, parentId: "p" }
+        ]
+        for (const definitionVersion of [1, 2, 4]) {
+          for (const query of queries) {
+            const filter = { ...query, definitionId: "order", definitionVersion }
+            const expected = all
+              .filter((one) => one.definitionVersion === definitionVersion)
+              .filter(({ status }) => query.status === undefined || query.status.includes(status))
+              .filter(({ parentId }) => query.rootsOnly !== true || parentId === null)
+              .filter(({ parentId }) => query.parentId === undefined || query.parentId === parentId)
+              .filter(({ id }) => id.startsWith(query.idPrefix ?? ""))
+              .filter(({ status }) => query.attributes === undefined || query.attributes["kind"] === status)
+              .map(({ id }) => id)
+              .toSorted()
+            expect(yield* listed({ ...filter, limit: 1 })).toEqual(expected)
+            expect(yield* store.countExecutions(filter)).toBe(expected.length)
+          }
+        }
+        expect(yield* listed({ definitionId: "refund", definitionVersion: 2 })).toEqual(["other"])
+        expect(yield* listed({ definitionId: "refund", definitionVersion: 1 })).toEqual([])
+      }))
+
+    test("a row that is migrated moves between the versions", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const first = yield* store.save(order("a"))
+        const of = (definitionVersion: number) => listed({ definitionId: "order", definitionVersion })
+        expect([yield* of(1), yield* of(2)]).toEqual([["a"], []])
+        yield* store.save({ ...first, definitionVersion: 2 })
+        expect([yield* of(1), yield* of(2)]).toEqual([[], ["a"]])
+      }))
+
+    test("what is no version, or of no definition, is refused", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        for (const definitionVersion of [0, -1, 1.5, Number.NaN]) {
+          yield* refuses(store.listExecutions({ definitionId: "order", definitionVersion }), "definitionVersion")
+          yield* refuses(store.countExecutions({ definitionId: "order", definitionVersion }), "definitionVersion")
+        }
+        yield* refuses(store.listExecutions({ definitionVersion: 1 }), "definitionVersion")
+        yield* refuses(store.countExecutions({ definitionVersion: 1 }), "definitionVersion")
       }))
 
     test("a lost commit changes no filter", () =>

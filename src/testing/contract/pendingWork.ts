@@ -5,13 +5,22 @@
  */
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { scheduleTimer } from "../../Commit.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import { refuses } from "../internal/assertions.js"
 import { emit, order, spawn } from "../internal/samples.js"
 import type { Subject } from "../Subject.js"
 
-const nothing = { events: [], delayed: [], timers: [], spawns: [], failures: [], corrupt: [] }
+const nothing = {
+  events: [],
+  delayed: [],
+  timers: [],
+  spawns: [],
+  failures: [],
+  corrupt: [],
+  nextCursor: Option.none()
+}
 
 /**
  * @since 0.1.0
@@ -86,14 +95,50 @@ export const pendingWork = ({ hasRaw, rawTest, test }: Subject): void => {
           spawns: names.map((name) => spawn(`a:${name}`))
         })
         for (const limit of [1, 3, 4, 5]) {
-          const { delayed, events, spawns, timers } = yield* store.workOf("a", limit)
+          const { delayed, events, spawns, timers } = yield* store.workOf("a", { limit })
           const most = Math.min(limit, 4)
           expect([events.length, delayed.length, timers.length, spawns.length]).toEqual([most, most, most, most])
           expect(events.map(({ event }) => event.id)).toEqual(names.slice(0, most))
         }
-        yield* refuses(store.workOf("a", 0), "limit")
-        yield* refuses(store.workOf("a", 1001), "limit")
+        yield* refuses(store.workOf("a", { limit: 0 }), "limit")
+        yield* refuses(store.workOf("a", { limit: 1001 }), "limit")
+        for (const cursor of ["", "?", "bm9uZQ"]) yield* refuses(store.workOf("a", { cursor }), "cursor")
         yield* refuses(store.workOf(""), "executionId")
+      }))
+
+    test("is all in its pages, each kind of which goes on for as long as there is any of it", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const names = (count: number) => Array.from({ length: count }, (_, i) => String(i))
+        yield* store.commit(order("a"), {
+          emits: [
+            ...names(5).map((name) => emit(name, "a")),
+            // Not in the order in which they are due.
+            ...[9, 3, 6].map((dueAt) => ({ ...emit(`d${dueAt}`, "a"), dueAt }))
+          ],
+          timers: ["\u{10ffff}", "", "\ue000"].map((path, i) => scheduleTimer(path, 9 - i)),
+          spawns: [spawn("a:1")]
+        })
+        yield* store.commit(order("b"), { emits: [emit("5", "a"), emit("6", "b")] })
+        for (const limit of [1, 2, 5, 100]) {
+          const found = { events: names(0), delayed: names(0), timers: names(0), spawns: names(0) }
+          let cursor: string | undefined
+          let pages = 0
+          do {
+            const page = yield* store.workOf("a", { limit, cursor })
+            found.events.push(...page.events.map(({ event }) => event.id))
+            found.delayed.push(...page.delayed.map(({ event }) => event.id))
+            found.timers.push(...page.timers.map(({ path }) => path))
+            found.spawns.push(...page.spawns.map(({ childId }) => childId))
+            cursor = Option.getOrUndefined(page.nextCursor)
+            pages++
+          } while (cursor !== undefined && pages < 20)
+          expect(pages).toBe(Math.ceil(6 / limit))
+          expect(found.events).toEqual(names(6))
+          expect(found.delayed.toSorted()).toEqual(["d3", "d6", "d9"])
+          expect(found.timers.toSorted()).toEqual(["", "\ue000", "\u{10ffff}"].toSorted())
+          expect(found.spawns).toEqual(["a:1"])
+        }
       }))
 
     if (!hasRaw) return

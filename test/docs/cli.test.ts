@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises"
+import { readFile, symlink, writeFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -18,6 +18,16 @@ const commandsOf = (page: string): ReadonlyArray<string> =>
     .flat()
     .filter((line) => line.startsWith("holdfast "))
 
+/** What the page calls `./dist/definitions.js`. */
+const definitions = `import { Schema } from "effect"
+import { Definition } from "holdfast"
+export const Order = Definition.make("order", {
+  version: 2,
+  context: Schema.Struct({ customer: Schema.String }),
+  migrations: { 1: ({ context }) => ({ context }) },
+  onUnknownEvent: "ignore"
+})`
+
 describe("the page about the command", () => {
   it.scoped("has commands that run, one after the other, on one store", () =>
     Effect.gen(function* () {
@@ -28,11 +38,17 @@ describe("the page about the command", () => {
       yield* filled(filename)
       yield* scheduled(filename)
       const directory = yield* temp.directory
+      const modules = fileURLToPath(new URL("../../node_modules", import.meta.url))
+      yield* Effect.promise(() => symlink(modules, `${directory}/node_modules`))
+      yield* Effect.promise(() => writeFile(`${directory}/definitions.ts`, definitions))
       const env = new Map([["HOLDFAST_STORE", `sqlite:${filename}`]])
       const commands = commandsOf(page)
       const failed: Array<unknown> = []
       for (const command of commands) {
-        const [line = "", redirected] = command.replace(/(shop\.jsonl|copy\.db)/g, `${directory}/$1`).split(" > ")
+        const [line = "", redirected] = command
+          .replace(/(shop\.jsonl|copy\.db)/g, `${directory}/$1`)
+          .replace("./dist/definitions.js", `${directory}/definitions.ts`)
+          .split(" > ")
         const [, ...args] = wordsOf(line)
         const { code, notes, out } = yield* holdfast(args, { env, answer: true })
         if (redirected !== undefined) yield* Effect.promise(() => writeFile(redirected, `${out.join("\n")}\n`))

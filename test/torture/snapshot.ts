@@ -42,7 +42,9 @@ const stored = (store: ExecutionStore.ExecutionStore, id: string) =>
   })
 
 const pendingEvents = (store: ExecutionStore.ExecutionStore, id: string) =>
-  Effect.map(store.workOf(id, 1000), ({ delayed, events }) => [...delayed, ...events].map(({ event }) => event.id))
+  Effect.map(store.workOf(id, { limit: 1000 }), ({ delayed, events }) =>
+    [...delayed, ...events].map(({ event }) => event.id)
+  )
 
 /** All corrupt rows of a store. */
 const corrupt = (store: ExecutionStore.ExecutionStore) =>

@@ -78,13 +78,13 @@ const parse = (args: ReadonlyArray<string>) =>
     catch: (error) => new BadInput({ detail: error instanceof Error ? error.message : String(error) })
   })
 
-interface Range {
+export interface Range {
   readonly least: number
   readonly most: number
   readonly whole: boolean
 }
 
-const number = (name: string, text: string, { least, most, whole }: Range) => {
+export const number = (name: string, text: string, { least, most, whole }: Range) => {
   const value = Number(text)
   const fits = text.trim() !== "" && value >= least && value <= most && (!whole || Number.isInteger(value))
   return fits
@@ -106,7 +106,7 @@ const newFile = (filename: string): Effect.Effect<string, BadInput> =>
     ? bad(`${filename} is there already: name a file that is not, since what is in it would be lost`)
     : Effect.succeed(resolve(filename))
 
-const target = (text: string | undefined): Effect.Effect<Target, BadInput> => {
+export const target = (text: string | undefined): Effect.Effect<Target, BadInput> => {
   if (text === undefined)
     return bad("--store is missing: sqlite:FILE, libsql:file:FILE, libsql:URL, rqlite:URL, sqld or rqlited")
   if (text === "sqld") return Effect.map(program("SQLD"), (path) => ({ _tag: "Sqld", program: path }))

@@ -20,7 +20,7 @@ const models = {
     "TraceContext"
   ],
   // What every part may use.
-  rooms: ["codec", "options", "telemetry", "util"]
+  rooms: ["clock", "codec", "options", "telemetry", "util"]
 }
 const store = { modules: ["ExecutionStore"], rooms: ["store"] }
 const drivers = {

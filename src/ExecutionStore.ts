@@ -904,8 +904,9 @@ export interface ExecutionStore {
 
   /**
    * Calls the listener, until the scope closes, within some 10 milliseconds of a write of another process; not with what it wrote. Only a
-   * store that can find that out at hardly any cost does so, as `SqliteStore` on a file. Others never call it, and none does under the
-   * clock of a test. The listener must be quick and must not throw.
+   * store that can find that out at hardly any cost does so, as `SqliteStore` on a file. Others never call it. Under `TestClock` each store
+   * whose data others can write calls it at once when another store of this process has written, to whatever data, and for nothing else. The
+   * listener must be quick and must not throw.
    */
   readonly listenToOthers: (listener: () => void) => Effect.Effect<void, never, Scope.Scope>
 

@@ -14,6 +14,8 @@ import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore, type Stats } from "./ExecutionStore.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { optional, timeOrInfinity } from "./internal/options/fields.js"
+import type { Looks } from "./internal/supervision/looks.js"
+import * as looks_ from "./internal/supervision/looks.js"
 import * as storeMonitor from "./internal/supervision/storeMonitor.js"
 import * as supervised from "./internal/supervision/supervised.js"
 import * as log from "./internal/telemetry/log.js"
@@ -76,10 +78,17 @@ export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.as
   Effect.flatMap(ExecutionStore, measure)
 )
 
-/** Waits as long as no gauge changes by itself and nothing is written; for a store to which nobody else writes. */
-const untilChange = ({ activities, outbox, spawns, timers }: Stats, written: Effect.Latch): Effect.Effect<void> =>
+/** Waits as long as no gauge changes by itself and nothing is written; for one who is told of all writes. */
+const untilChange = (
+  { activities, outbox, spawns, timers }: Stats,
+  written: Effect.Latch,
+  looks: Looks
+): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    if (outbox.count > 0 || spawns.count > 0 || activities.count > 0 || timers.due > 0) return Effect.void
+    if (outbox.count > 0 || spawns.count > 0 || activities.count > 0 || timers.due > 0) {
+      const wait = looks.next(now, 0) - now
+      return wait <= 0 ? Effect.void : Effect.asVoid(Effect.timeoutOption(written.await, wait))
+    }
     return Option.match(timers.oldest, {
       onNone: () => written.await,
       onSome: (dueAt) => Effect.asVoid(Effect.timeoutOption(written.await, Math.max(0, dueAt * 1000 - now)))
@@ -136,14 +145,19 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, StoreRejec
     const monitor = storeMonitor.make()
     let lastRun: Health["lastRun"] = Option.none()
     const written = yield* Effect.makeLatch(false)
-    if (store.exclusive) yield* store.listen(() => written.unsafeOpen())
+    const isTold = yield* looks_.isTold(store)
+    const looks = yield* looks_.ofTime(store)
+    if (isTold) {
+      yield* store.listen(() => written.unsafeOpen())
+      yield* store.listenToOthers(() => written.unsafeOpen())
+    }
     const loop = Effect.zipRight(written.close, storeMonitor.waitOut(monitor, measure(store))).pipe(
       Effect.tap(() =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           lastRun = Option.some(now / 1000)
         })
       ),
-      Effect.flatMap((stats) => (store.exclusive ? untilChange(stats, written) : Effect.void)),
+      Effect.flatMap((stats) => (isTold ? untilChange(stats, written, looks) : Effect.void)),
       Effect.zipRight(Effect.sleep(interval)),
       Effect.forever
     )

@@ -17,6 +17,7 @@ import { ExecutionStore } from "./ExecutionStore.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { callable } from "./internal/options/fields.js"
 import { workerFields } from "./internal/options/worker.js"
+import * as looks from "./internal/supervision/looks.js"
 import { dueMillis } from "./internal/supervision/wakeup.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import * as delayedRelease from "./internal/worker/delayedRelease.js"
@@ -94,16 +95,17 @@ export const make = <E = never, R = never>(
     const interval = Duration.min(options.pollInterval ?? "5 seconds", "1 day")
     const millis = Math.max(1, Duration.toMillis(interval))
     const limit = worker.pageSize(options)
+    const isTold = yield* looks.isTold(store)
 
     /**
-     * What comes before the horizon tells when to look next; what comes behind it, the next poll finds. Where there are no polls, there is
-     * no horizon.
+     * What comes before the horizon tells when to look next; what comes behind it, the next poll finds. Where there is no regular poll, there
+     * is no horizon.
      */
     const page = (after: Timer | undefined): Effect.Effect<Page<Timer>, StoreError> =>
       Effect.gen(function* () {
         const now = (yield* Clock.currentTimeMillis) / 1000
         const except = yield* seqPages.passed(options.elsewhere)
-        const timers = yield* store.dueTimers(store.exclusive ? Number.MAX_SAFE_INTEGER : now + millis / 1000, {
+        const timers = yield* store.dueTimers(isTold ? Number.MAX_SAFE_INTEGER : now + millis / 1000, {
           after,
           limit,
           except

@@ -191,7 +191,7 @@ it.scoped("requests that only polls make are in no span, others are", () => {
     yield* node.asked
     const opened = tracing.spans.length
     yield* TestClock.adjust("1 minute")
-    assert.isAbove((yield* node.asked).length, 60)
+    assert.isAbove((yield* node.asked).length, 10)
     assert.deepStrictEqual(
       tracing.spans.slice(opened).map(({ name }) => name),
       []

@@ -4,6 +4,7 @@ import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Member } from "../../Lease.js"
 import type { StoreError } from "../../StoreError.js"
+import { isTestClock } from "../clock/testClock.js"
 import { makeObserver } from "../shards/assignment.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -24,6 +25,10 @@ export interface Membership {
   readonly observe: ReturnType<typeof makeObserver>
   /** Whether anything is run here. */
   readonly runs: () => boolean
+  /** Under the clock of a test, the members of this process; else none. Who is the only one is taken for dead by nobody. */
+  readonly members: Set<Membership> | undefined
+  /** Open while there is reason for signs of life. */
+  readonly needed: Effect.Latch
   /** Whether others run anything, as far as is known. */
   foreign: boolean
   /** When the last sign of life was sent, in milliseconds that only go forward. */
@@ -38,15 +43,50 @@ export interface Options {
   readonly runs: () => boolean
 }
 
+/** Those who go by the clock of a test. */
+const inTests = new Set<Membership>()
+
 export const make = (options: Options): Effect.Effect<Membership> =>
-  Effect.map(Effect.clock, (clock) => ({
+  Effect.zipWith(Effect.clock, Effect.makeLatch(true), (clock, needed) => ({
     ...options,
+    members: isTestClock(clock) ? inTests : undefined,
+    needed,
     elapsed: () => Number(clock.unsafeCurrentTimeNanos() / 1_000n) / 1_000,
     observe: makeObserver(),
     foreign: false,
     renewedAt: Number.NEGATIVE_INFINITY,
     beats: 0
   }))
+
+/** Whether signs of life have to be shown or looked for: always, but where the time between them is a test's. */
+const isNeeded = ({ foreign, members, runs }: Membership): boolean =>
+  members === undefined || foreign || (members.size > 1 && runs())
+
+/** Something runs, or others run something: then signs of life may be needed that were not. */
+export const changed = (membership: Membership): void => {
+  if (isNeeded(membership)) membership.needed.unsafeOpen()
+}
+
+const untilNeeded = (membership: Membership): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { needed } = membership
+    if (isNeeded(membership)) return Effect.void
+    needed.unsafeClose()
+    return needed.await
+  })
+
+/** Is among the members of this process, where they are looked at. */
+const enrol = (membership: Membership): Effect.Effect<void, never, Scope.Scope> => {
+  const { members } = membership
+  if (members === undefined) return Effect.void
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      members.add(membership)
+      for (const member of members) changed(member)
+    }),
+    () => Effect.sync(() => members.delete(membership))
+  )
+}
 
 const intervalOf = ({ ttl }: Membership): number => Duration.toMillis(ttl) / 3
 
@@ -93,11 +133,12 @@ export const start = (
   beaten: Effect.Effect<void, StoreError>
 ): Effect.Effect<Effect.Effect<never>, never, Scope.Scope> => {
   if (membership.store.exclusive) return Effect.succeed(Effect.never)
-  const loop = Effect.sleep(Duration.millis(intervalOf(membership))).pipe(
+  const loop = untilNeeded(membership).pipe(
+    Effect.zipRight(Effect.sleep(Duration.millis(intervalOf(membership)))),
     Effect.zipRight(storeMonitor.waitOut(monitor, Effect.zipRight(beat(membership), beaten))),
     Effect.forever
   )
-  return supervised.run(monitor, loop)
+  return Effect.zipRight(enrol(membership), supervised.run(monitor, loop))
 }
 
 /** Gives back all that is claimed, and leaves the pool. */

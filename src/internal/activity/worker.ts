@@ -14,6 +14,7 @@ import { type ClaimedActivity, ExecutionStore, type Notice } from "../../Executi
 import * as Ids from "../../Ids.js"
 import type { Health } from "../../QueueWorker.js"
 import type { StoreCorrupt, StoreError, StoreRejected } from "../../StoreError.js"
+import * as looks_ from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -69,6 +70,7 @@ interface Worker {
   /** The activities that work waits for and that are not served. */
   readonly unknown: Map<string, Unknown>
   readonly wakeup: wakeup_.Wakeup
+  readonly looks: looks_.Looks
   readonly yielding: Effect.Effect<void>
   readonly fork: (effect: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
   readonly drained: Effect.Effect<void>
@@ -111,6 +113,7 @@ const start = (settings: Settings): Effect.Effect<Worker, never, ExecutionStore 
       running,
       unknown: new Map(),
       wakeup: yield* wakeup_.make(() => running.size > 0),
+      looks: yield* looks_.make(store),
       yielding: yieldEvery.make(),
       fork: (effect) => runFork(effect, { immediate: false }),
       drained: FiberSet.awaitEmpty(fibers),
@@ -132,7 +135,10 @@ export const make = (
     const worker = yield* start(yield* decode(options))
     const { membership, monitor, store, wakeup } = worker
     yield* store.listen((notice) => onNotice(worker, notice))
-    yield* otherWrites.heed(store, heeds, wakeup.request)
+    yield* otherWrites.heed(store, heeds, (at) => {
+      worker.recheck = true
+      wakeup.request(at)
+    })
     const looping = yield* supervised.run(monitor, makeLoop(worker), shutDown(worker))
     const beating = yield* membership_.start(membership, monitor, recheck(worker))
     return {
@@ -255,6 +261,7 @@ const pass = (worker: Worker): Effect.Effect<number, StoreError> =>
     if (worker.unsureUntil > beginning) yield* giveBack(worker)
     const { foreign, names } = yield* store.activities.waiting(membership.owner)
     membership.foreign = foreign
+    membership_.changed(membership)
     const now = yield* Clock.currentTimeMillis
     worker.lastRun = Option.some(now / 1000)
     yield* runs.telemetry.read(now / 1000)
@@ -313,6 +320,7 @@ const begin = (worker: Worker, one: Served, activity: ClaimedActivity, now: numb
     )
   )
   running.set(id, { activity, since: now, fiber })
+  membership_.changed(worker.membership)
 }
 
 /** A row that does not decode is no use to anybody but people. */
@@ -343,7 +351,7 @@ const noteUnknown = ({ unknown }: Worker, names: ReadonlyArray<string>, now: num
 
 const makeLoop = (worker: Worker): Effect.Effect<never> =>
   Effect.gen(function* () {
-    const { monitor, settings, store, wakeup } = worker
+    const { looks, monitor, settings, wakeup } = worker
     if (worker.mode === "paused") {
       yield* wakeup.park
       return
@@ -356,8 +364,7 @@ const makeLoop = (worker: Worker): Effect.Effect<never> =>
       })
     )
     const now = yield* Clock.currentTimeMillis
-    const poll = store.exclusive ? Number.POSITIVE_INFINITY : now + Duration.toMillis(settings.pollInterval)
-    yield* wakeup.sleep(Math.min(at, poll))
+    yield* wakeup.sleep(Math.min(at, looks.next(now, Duration.toMillis(settings.pollInterval))))
   }).pipe(Effect.forever)
 
 const shutDown = (worker: Worker): Effect.Effect<void> =>

@@ -1,3 +1,4 @@
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -5,6 +6,7 @@ import { ExecutionMissing } from "../../DefinitionError.js"
 import { type Execution, isFinished } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
+import * as looks_ from "../supervision/looks.js"
 
 /** How long to wait before looking again for what other processes wrote; it grows. */
 const shortest = 100
@@ -24,7 +26,10 @@ export const awaitEnd = (store: ExecutionStore, id: string): Effect.Effect<Execu
   Effect.scoped(
     Effect.gen(function* () {
       const changed = yield* Effect.makeLatch(false)
+      const looks = yield* looks_.make(store)
       yield* store.listen(() => changed.unsafeOpen(), { executionId: id })
+      // Where a poll is due soon, to be told of each write of others to any execution costs more.
+      if (looks.told) yield* store.listenToOthers(() => changed.unsafeOpen())
       let interval = shortest
       let loaded: Loaded | "unavailable" = yield* store.load(id)
       for (;;) {
@@ -32,9 +37,11 @@ export const awaitEnd = (store: ExecutionStore, id: string): Effect.Effect<Execu
           if (Option.isNone(loaded)) return yield* new ExecutionMissing({ executionId: id })
           if (isFinished(loaded.value)) return loaded.value
         }
-        const woken = store.exclusive
-          ? yield* Effect.as(changed.await, true)
-          : yield* Effect.map(Effect.timeoutOption(changed.await, Duration.millis(interval)), Option.isSome)
+        const now = yield* Clock.currentTimeMillis
+        const at = looks.next(now, interval)
+        const woken = Number.isFinite(at)
+          ? yield* Effect.map(Effect.timeoutOption(changed.await, Duration.millis(at - now)), Option.isSome)
+          : yield* Effect.as(changed.await, true)
         interval = woken ? shortest : Math.min(longest, interval * 1.5)
         changed.unsafeClose()
         loaded = yield* loadAgain(store, id)

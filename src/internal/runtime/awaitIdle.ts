@@ -1,10 +1,12 @@
-import type * as Duration from "effect/Duration"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore, type Pending, type PendingQuery } from "../../ExecutionStore.js"
 import type { QueueWorker } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
+import * as looks_ from "../supervision/looks.js"
 
 /** Whether there is any row that decodes. */
 const anyPending = <A>(
@@ -24,12 +26,16 @@ export const make = (
 ): Effect.Effect<Effect.Effect<void, StoreError>, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
+    const looks = yield* looks_.make(store)
+    const interval = Duration.toMillis(pollInterval)
     const changed = yield* Effect.makeLatch(false)
     let changes = 0
-    yield* store.listen(() => {
+    const onChange = () => {
       changes++
       changed.unsafeOpen()
-    })
+    }
+    yield* store.listen(onChange)
+    if (looks.told) yield* store.listenToOthers(onChange)
 
     const anything = Effect.withTracerEnabled(
       Effect.map(
@@ -53,7 +59,8 @@ export const make = (
         if (before !== changes) continue
         if (!pending) return
         changed.unsafeClose()
-        yield* Effect.timeoutOption(changed.await, pollInterval)
+        const now = yield* Clock.currentTimeMillis
+        yield* Effect.timeoutOption(changed.await, looks.next(now, interval) - now)
       }
     })
   })

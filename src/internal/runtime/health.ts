@@ -13,6 +13,7 @@ import type { Retention } from "../../Retention.js"
 import type * as Shards from "../../Shards.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { Telemetry } from "../../Telemetry.js"
+import * as looks from "../supervision/looks.js"
 import { isOutage } from "../supervision/storeMonitor.js"
 import { describe } from "../util/causeText.js"
 import * as several from "../util/several.js"
@@ -131,7 +132,7 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
     const store = Option.flatten(Either.getRight(counted))
     const problems = [
       ...(ended === undefined ? [] : [`a worker ended: ${ended}`]),
-      ...allStallProblems(options, parts, now),
+      ...allStallProblems(options, parts, yield* looks.isTold(watched.store), now),
       ...saturationProblems("outbox", parts.outbox, now),
       ...saturationProblems("spawns", parts.spawns, now),
       ...saturationProblems("timers", parts.timers, now),
@@ -198,32 +199,36 @@ const saturationProblems = (name: string, { saturatedSince }: QueueWorker.Health
 
 type WorkerHealths = Pick<Health, "outbox" | "spawns" | "timers" | "activities">
 
-const allStallProblems = (options: Options, healths: WorkerHealths, now: number): ReadonlyArray<string> => {
-  const { store } = options.watched
+const allStallProblems = (
+  options: Options,
+  healths: WorkerHealths,
+  isTold: boolean,
+  now: number
+): ReadonlyArray<string> => {
   const after = Duration.toSeconds(options.stallAfter)
   const relays = Duration.toSeconds(options.relayInterval) + after
   const timers = Duration.toSeconds(options.timerInterval) + after
   return [
-    ...stallProblems(store, "outbox", healths.outbox, now, relays),
-    ...stallProblems(store, "spawns", healths.spawns, now, relays),
-    ...stallProblems(store, "timers", healths.timers, now, timers),
-    ...stallProblems(store, "activities", healths.activities, now, relays)
+    ...stallProblems(isTold, "outbox", healths.outbox, now, relays),
+    ...stallProblems(isTold, "spawns", healths.spawns, now, relays),
+    ...stallProblems(isTold, "timers", healths.timers, now, timers),
+    ...stallProblems(isTold, "activities", healths.activities, now, relays)
   ]
 }
 
-/** Whether the worker has nothing to do and nothing to look for: nobody else writes to the store. */
-const isAsleep = (store: ExecutionStore, { backlog, lastRun }: QueueWorker.Health): boolean =>
-  store.exclusive && backlog === 0 && Option.isSome(lastRun)
+/** Whether the worker has nothing to do and nothing to look for: it is told of what others write. */
+const isAsleep = (isTold: boolean, { backlog, lastRun }: QueueWorker.Health): boolean =>
+  isTold && backlog === 0 && Option.isSome(lastRun)
 
 /** The problem of a worker that has not read the store for too long. A worker that waits for the store is reported as such instead. */
 const stallProblems = (
-  store: ExecutionStore,
+  isTold: boolean,
   name: string,
   health: QueueWorker.Health,
   now: number,
   limit: number
 ): ReadonlyArray<string> => {
-  if (health.paused || Option.isSome(health.outage) || isAsleep(store, health)) return []
+  if (health.paused || Option.isSome(health.outage) || isAsleep(isTold, health)) return []
   if (Option.isNone(health.lastRun)) return [`${name}: has not read the store yet`]
   const since = now - health.lastRun.value
   if (since <= limit) return []

@@ -58,7 +58,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       const { emits } = yield* encodeEmits(call, checks, told, emission, checks.eventId)
       const why = { reason, attempts, error: errorText(error), diedAt }
       const buried = yield* encoded.bury(work, why, yield* fenceFor(call), emits)
-      if (buried && emits.length > 0) notify({ ...quiet, emits: emits.length })
+      if (buried) notify({ ...quiet, emits: emits.length })
       return buried
     }),
 
@@ -93,5 +93,9 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       return true
     }),
 
-  discard: (id) => Effect.zipRight(checkWhole({ operation: "discard" }, "id", id, 0), encoded.discard(id))
+  discard: (id) =>
+    Effect.zipRight(
+      checkWhole({ operation: "discard" }, "id", id, 0),
+      Effect.tap(encoded.discard(id), (discarded) => Effect.sync(() => discarded && notify(quiet)))
+    )
 })

@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore, Options } from "../../ExecutionStore.js"
+import * as testClock from "../clock/testClock.js"
 import * as validate from "../codec/validate.js"
 import * as activities from "./activities.js"
 import { type Backend, listen, makeListeners, notifying } from "./backend.js"
@@ -18,10 +19,18 @@ import * as timers from "./timers.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
   const listeners = makeListeners()
+  const notify = notifying(listeners)
+  const exclusive = encoded.exclusive ?? false
+  const told = testClock.tell(encoded.otherWrites)
   const backend: Backend = {
     encoded,
     checks: validate.makeChecks(options),
-    notify: notifying(listeners)
+    notify: exclusive
+      ? notify
+      : (notice) => {
+          notify(notice)
+          told.wrote()
+        }
   }
 
   return {
@@ -42,8 +51,8 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     ...inspection.makeUnserved(backend),
     ...inspection.makeVerify(backend),
     listen: listen(listeners),
-    listenToOthers: encoded.otherWrites ?? (() => Effect.void),
-    exclusive: encoded.exclusive ?? false,
+    listenToOthers: exclusive ? () => Effect.void : told.listen,
+    exclusive,
     rows: Option.fromNullable(encoded.rows)
   }
 }

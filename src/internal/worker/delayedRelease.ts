@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, QueueWorker } from "../../QueueWorker.js"
+import * as looks from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -31,6 +32,7 @@ interface State {
   readonly wakeup: wakeup_.Wakeup
   readonly yielding: Effect.Effect<void>
   readonly monitor: StoreMonitor
+  readonly looks: looks.Looks
   paused: boolean
 }
 
@@ -42,12 +44,14 @@ const never = Number.POSITIVE_INFINITY
 export const make = (options: Options): Effect.Effect<Releaser, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const monitor = storeMonitor.make()
+    const store = yield* ExecutionStore
     const state: State = {
       options,
-      store: yield* ExecutionStore,
+      store,
       wakeup: yield* wakeup_.make(() => false),
       yielding: yieldEvery.make(),
       monitor,
+      looks: yield* looks.make(store),
       paused: false
     }
     yield* state.store.listen((notice) => {
@@ -76,7 +80,7 @@ const run = (state: State): Effect.Effect<unknown> =>
     if (state.paused) return yield* state.wakeup.park
     const dueAt = yield* releaseDue(state)
     const now = yield* Clock.currentTimeMillis
-    return yield* state.wakeup.sleep(state.store.exclusive ? dueAt : Math.min(dueAt, now + state.options.interval))
+    return yield* state.wakeup.sleep(Math.min(dueAt, state.looks.next(now, state.options.interval)))
   })
 
 /** Releases what is due; gives when there will be more, in milliseconds since the epoch. */

@@ -1,3 +1,5 @@
+import type { Looks } from "../supervision/looks.js"
+
 /**
  * How a worker looks for what other processes wrote, in milliseconds.
  *
@@ -26,18 +28,17 @@ export interface Polling {
 // Reading all rows may take at most this part of the time. It is delayed for that, but for no more than this many intervals.
 const share = 10
 
-/** Looks once, from the first row: for a store to which nobody else writes. */
-export const once = (): Polling => {
-  let looked = false
+/** From the first row at each of these looks, and from where it was where it is woken meanwhile. */
+export const told = ({ next }: Looks, { longest }: Options): Polling => {
+  let at = Number.NEGATIVE_INFINITY
   return {
-    begin: () => {
-      const first = !looked
-      looked = true
-      return first
-    },
+    begin: (now) => now >= at,
     found: () => {},
     spent: () => {},
-    end: () => Number.POSITIVE_INFINITY,
+    end: (now) => {
+      at = next(now, longest)
+      return at
+    },
     woken: () => {}
   }
 }

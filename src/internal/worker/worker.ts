@@ -10,6 +10,7 @@ import type { FencingToken } from "../../Lease.js"
 import type { Delivered, Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
+import * as looks_ from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
@@ -124,6 +125,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       owns: settings.shards?.owns ?? (() => true)
     })
     const store = yield* ExecutionStore
+    const looks = yield* looks_.make(store)
     const worker: Worker<A> = {
       options,
       store,
@@ -132,7 +134,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       cursor: reader.makeCursor(),
       table,
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
-      polling: store.exclusive ? pollInterval.once() : pollInterval.make(options.polling),
+      polling: looks.told ? pollInterval.told(looks, options.polling) : pollInterval.make(options.polling),
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
       yielding: yieldEvery.counted()
     }

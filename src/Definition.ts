@@ -864,7 +864,7 @@ export const migration: {
  *   own commit; reading one migrates it in memory.
  * - `context`: the data of an execution.
  * - `input`, `initial`: what an execution is started with, and the function that makes the first context of it. By default the input is the
- *   first context.
+ *   first context. The input is not stored beside it, nor given to `Start`: what handlers need of it, `initial` puts into the context.
  * - `events`: the payload of each event. `timers`: the names of the timers. `children`: the definition of the children under each key.
  * - `activities`: the activities that its steps ask for, each under a name: see `Activity`.
  * - `attributes`: the values of the context by which executions are to be found, each under a name, with the function that gives it: a

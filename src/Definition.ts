@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
@@ -12,28 +11,91 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type * as Activity from "./Activity.js"
-import type {
-  AlreadyExists,
-  AlreadyRegistered,
-  ExecutionCancelled,
-  ExecutionFailed,
-  ExecutionMissing,
-  InvalidImplementation,
-  InvalidInput,
-  OtherDefinition,
-  StoredInvalid
-} from "./DefinitionError.js"
+import type { AlreadyRegistered, InvalidImplementation } from "./DefinitionError.js"
 import type { AttributeValue, Execution, Status } from "./Execution.js"
 import type { ExecutionRuntime } from "./ExecutionRuntime.js"
-import type { ExecutionFilter, ExecutionStore, ListQuery } from "./ExecutionStore.js"
-import type { GivenUp, Target } from "./GivenUp.js"
+import type { ExecutionStore } from "./ExecutionStore.js"
+import type { Target } from "./GivenUp.js"
 import * as internal from "./internal/definition/definition.js"
+import type { Client } from "./internal/definitionTypes/client.js"
+import type { Handler, Handlers, HandlersContext, HandlersError } from "./internal/definitionTypes/handlers.js"
+import type { MigratedState, Migration, Migrations, StoredState } from "./internal/definitionTypes/migrations.js"
+import type { Steps } from "./internal/definitionTypes/steps.js"
 import type { JsonObject } from "./Json.js"
 import type * as Processor from "./Processor.js"
 import type { PublishedDefinition } from "./PublishedDefinition.js"
-import type { Builder, RunOptions, Step } from "./Step.js"
-import type { StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
-import type * as Time from "./Time.js"
+import type { StoreError } from "./StoreError.js"
+
+export type {
+  /** @since 0.1.0 */
+  AwaitError,
+  /** @since 0.1.0 */
+  Client,
+  /** @since 0.1.0 */
+  GetError,
+  /** @since 0.1.0 */
+  InstanceFilter,
+  /** @since 0.1.0 */
+  InstancePage,
+  /** @since 0.1.0 */
+  InstanceQuery,
+  /** @since 0.1.0 */
+  Reindexed,
+  /** @since 0.1.0 */
+  ReindexOptions,
+  /** @since 0.1.0 */
+  SendOptions,
+  /** @since 0.1.0 */
+  StartedMany,
+  /** @since 0.1.0 */
+  Where
+} from "./internal/definitionTypes/client.js"
+export type {
+  /** @since 0.1.0 */
+  ActivityHandlers,
+  /** @since 0.1.0 */
+  ChildrenHandlers,
+  /** @since 0.1.0 */
+  CommonHandlers,
+  /** @since 0.1.0 */
+  EndedActivity,
+  /** @since 0.1.0 */
+  EndedChild,
+  /** @since 0.1.0 */
+  EventHandlers,
+  /** @since 0.1.0 */
+  FiredTimer,
+  /** @since 0.1.0 */
+  Handler,
+  /** @since 0.1.0 */
+  HandlerResult,
+  /** @since 0.1.0 */
+  Handlers,
+  /** @since 0.1.0 */
+  HandlersContext,
+  /** @since 0.1.0 */
+  HandlersError,
+  /** @since 0.1.0 */
+  Incoming,
+  /** @since 0.1.0 */
+  OutcomeHandlers,
+  /** @since 0.1.0 */
+  TimerHandlers
+} from "./internal/definitionTypes/handlers.js"
+export type {
+  /** @since 0.1.0 */
+  MigratedState,
+  /** @since 0.1.0 */
+  Migration,
+  /** @since 0.1.0 */
+  Migrations,
+  /** @since 0.1.0 */
+  StoredState
+} from "./internal/definitionTypes/migrations.js"
+export type {
+  /** @since 0.1.0 */
+  Steps
+} from "./internal/definitionTypes/steps.js"
 
 /**
  * The identifier of definitions.
@@ -141,244 +203,6 @@ export interface Instance<out S extends Spec> {
 }
 
 /**
- * One page of the executions of a definition.
- *
- * - `invalid`: executions that do not decode by the schemas of the definition.
- * - `corrupt`: rows that are no executions.
- * - `nextCursor`: the `cursor` of the next page, none at the end.
- *
- * @since 0.1.0
- * @category models
- */
-export interface InstancePage<out S extends Spec> {
-  readonly items: ReadonlyArray<Instance<S>>
-  readonly invalid: ReadonlyArray<StoredInvalid>
-  readonly corrupt: ReadonlyArray<StoreCorrupt>
-  readonly nextCursor: Option.Option<string>
-}
-
-/**
- * A child that has ended. `outcome` is the word that it ended with, and `cancelled` where it was cancelled without one. `result` is none
- * where the child has none, as one that was cancelled. `rejected` says that it was never created, because another execution has its id:
- * its outcome is `rejected` then.
- *
- * @since 0.1.0
- * @category models
- */
-export interface EndedChild<out Result> {
-  readonly id: string
-  readonly outcome: string | null
-  readonly result: Option.Option<Result>
-  readonly rejected: boolean
-}
-
-/**
- * A timer that has fired. `fireAt` is the time it was armed for, in seconds since the epoch.
- *
- * @since 0.1.0
- * @category models
- */
-export interface FiredTimer {
-  readonly path: string
-  readonly fireAt: number
-}
-
-/**
- * What a handler returns: a step, or an effect that gives one.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type HandlerResult<Context> = Step<Context> | Effect.Effect<Step<Context>, unknown, unknown>
-
-/**
- * A handler for each event that the definition names.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type EventHandlers<S extends Spec> = {
-  readonly [K in keyof S["events"]]: (
-    step: Builder<S["context"]>,
-    payload: S["events"][K]
-  ) => HandlerResult<S["context"]>
-}
-
-/**
- * A handler for each timer that the definition names.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type TimerHandlers<S extends Spec> = {
-  readonly [K in S["timers"]]: (step: Builder<S["context"]>, timer: FiredTimer) => HandlerResult<S["context"]>
-}
-
-/**
- * A handler for the children under each key that the definition names. It runs when all children of the key have ended.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type ChildrenHandlers<S extends Spec> = {
-  readonly [K in keyof S["children"]]: (
-    step: Builder<S["context"]>,
-    children: ReadonlyArray<EndedChild<SpecOf<S["children"][K]>["result"]>>
-  ) => HandlerResult<S["context"]>
-}
-
-/**
- * Which activity has ended: under which key it was asked for, and how often it ran.
- *
- * @since 0.1.0
- * @category models
- */
-export interface EndedActivity {
-  readonly key: string
-  readonly attempts: number
-}
-
-/**
- * The handlers of the outcomes of an activity.
- *
- * - `success`: gets what it gave.
- * - `failure`: gets the activity's own error, after the last attempt; `ActivityTimedOut` or `ActivityDied`, where the last attempt ended
- *   so; or
- *   `ActivityCancelled`.
- *
- * @since 0.1.0
- * @category handlers
- */
-export interface OutcomeHandlers<S extends Spec, A> {
-  readonly success: (
-    step: Builder<S["context"]>,
-    value: Activity.Success<A>,
-    ended: EndedActivity
-  ) => HandlerResult<S["context"]>
-  readonly failure: (
-    step: Builder<S["context"]>,
-    error: Activity.Failure<Activity.Error<A>>,
-    ended: EndedActivity
-  ) => HandlerResult<S["context"]>
-}
-
-/**
- * Handlers for the outcomes of each activity that the definition names.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type ActivityHandlers<S extends Spec> = {
-  readonly [K in keyof S["activities"]]: OutcomeHandlers<S, S["activities"][K]>
-}
-
-/**
- * The handlers that every definition can have.
- *
- * - `Start`: begins the execution.
- * - `Cancel`: cleans up before the execution is cancelled. Where the step leaves the execution `CANCELLING`, it becomes `CANCELLED`; a step
- *   that takes it to another status keeps it alive. Without this handler an execution is cancelled at once.
- * - `GivenUp`: is told of what was given up elsewhere, by whoever names this execution in `onGivenUp`. Without this handler a notice is an
- *   event that the definition does not name.
- *
- * @since 0.1.0
- * @category handlers
- */
-export interface CommonHandlers<S extends Spec> {
-  readonly Start: (step: Builder<S["context"]>) => HandlerResult<S["context"]>
-  readonly Cancel?: ((step: Builder<S["context"]>, reason: JsonObject) => HandlerResult<S["context"]>) | undefined
-  readonly GivenUp?: ((step: Builder<S["context"]>, notice: GivenUp) => HandlerResult<S["context"]>) | undefined
-}
-
-/**
- * The implementation of a definition: `Start`, a handler for each event, and, where the definition has any, `timers`, `children` and
- * `activities` with
- * handlers for each.
- *
- * A handler runs again after a crash, and where another commit came first. So its effects beyond the step must bear being repeated.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type Handlers<S extends Spec> = CommonHandlers<S> &
-  EventHandlers<S> &
-  ([S["timers"]] extends [never] ? unknown : { readonly timers: TimerHandlers<S> }) &
-  ([keyof S["children"]] extends [never] ? unknown : { readonly children: ChildrenHandlers<S> }) &
-  ([keyof S["activities"]] extends [never] ? unknown : { readonly activities: ActivityHandlers<S> })
-
-/**
- * What an execution can receive, as a tagged union for a single handler of everything.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type Incoming<S extends Spec> =
-  | { readonly _tag: "Start" }
-  | { readonly _tag: "Cancel"; readonly reason: JsonObject }
-  | { readonly _tag: "GivenUp"; readonly notice: GivenUp }
-  | { readonly [K in keyof S["events"]]: { readonly _tag: K; readonly payload: S["events"][K] } }[keyof S["events"]]
-  | ([S["timers"]] extends [never]
-      ? never
-      : { readonly _tag: "Timeout"; readonly timer: FiredTimer & { readonly path: S["timers"] } })
-  | {
-      readonly [K in keyof S["children"]]: {
-        readonly _tag: "Finished"
-        readonly key: K
-        readonly children: ReadonlyArray<EndedChild<SpecOf<S["children"][K]>["result"]>>
-      }
-    }[keyof S["children"]]
-  | {
-      readonly [K in keyof S["activities"]]: {
-        readonly _tag: "Activity"
-        readonly name: K
-        readonly outcome: Activity.Outcome<Activity.Success<S["activities"][K]>, Activity.Error<S["activities"][K]>>
-      }
-    }[keyof S["activities"]]
-
-/**
- * A single handler for everything that an execution can receive.
- *
- * @since 0.1.0
- * @category handlers
- */
-export type Handler<S extends Spec> = (
-  step: Builder<S["context"]>,
-  incoming: Incoming<S>
-) => HandlerResult<S["context"]>
-
-type Returned<F> = F extends (...args: never) => infer Out ? Out : never
-
-type ReturnedOfGroup<G> = G extends (...args: never) => infer Out ? Out : { [J in keyof G]: Returned<G[J]> }[keyof G]
-
-type ReturnedOf<H> = H extends (...args: never) => infer Out
-  ? Out
-  : {
-      [K in keyof H]: H[K] extends (...args: never) => infer Out
-        ? Out
-        : { [J in keyof H[K]]: ReturnedOfGroup<H[K][J]> }[keyof H[K]]
-    }[keyof H]
-
-type ErrorOf<T> = T extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
-
-type ContextOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
-
-/**
- * What the handlers can fail with.
- *
- * @since 0.1.0
- * @category type-level
- */
-export type HandlersError<H> = ErrorOf<ReturnedOf<H>>
-
-/**
- * The services that the handlers need.
- *
- * @since 0.1.0
- * @category type-level
- */
-export type HandlersContext<H> = ContextOf<ReturnedOf<H>>
-
-/**
  * - `onFailure`: what becomes of an execution whose handler fails: see `Processor.OnFailure`. By default what the options of the runtime
  *   say. An event that does not decode reaches no handler: it is a dead letter.
  *
@@ -387,288 +211,6 @@ export type HandlersContext<H> = ContextOf<ReturnedOf<H>>
  */
 export interface ImplementationOptions<E, R> {
   readonly onFailure?: Processor.OnFailure<E, R> | undefined
-}
-
-/**
- * - `id`: the id of the event. An execution consumes an id once, so an event that is sent again with the same id has no second effect. By
- *   default a new id each time.
- * - `after`: how long the event waits before it is delivered, by default not at all.
- * - `at`: when it is delivered, in place of `after`.
- *
- * @since 0.1.0
- * @category models
- */
-export interface SendOptions {
-  readonly id?: string | undefined
-  readonly after?: Duration.DurationInput | undefined
-  readonly at?: Time.Input | undefined
-}
-
-/**
- * The attributes that executions of a definition are sought by. An execution must have all of them. One that is undefined is refused, so
- * that it does not select all: leave it out.
- *
- * @since 0.1.0
- * @category models
- */
-export type Where<S extends Spec> = [keyof S["attributes"]] extends [never]
-  ? { readonly [name: string]: never }
-  : { readonly [K in keyof S["attributes"]]?: S["attributes"][K] }
-
-/**
- * Which executions of a definition.
- *
- * - `where`: those with these attributes, sought by the first one: name that one first which the fewest have.
- * - the others: see `ExecutionStore.ExecutionFilter`.
- *
- * @since 0.1.0
- * @category models
- */
-export interface InstanceFilter<in out S extends Spec> extends Omit<ExecutionFilter, "definitionId" | "attributes"> {
-  readonly where?: Where<S> | undefined
-}
-
-/**
- * What to list: see {@link InstanceFilter} and `ExecutionStore.ListQuery`. The default limit is 100.
- *
- * @since 0.1.0
- * @category models
- */
-export interface InstanceQuery<in out S extends Spec> extends InstanceFilter<S>, Pick<ListQuery, "limit" | "cursor"> {}
-
-/**
- * Which page of the executions of a definition to index anew: the one behind `cursor`, at most `limit` executions (1 to 1,000, by default
- * 100).
- *
- * - `dryRun`: whether to write nothing, by default false.
- *
- * @since 0.1.0
- * @category models
- */
-export interface ReindexOptions extends Pick<ListQuery, "limit" | "cursor"> {
-  readonly dryRun?: boolean | undefined
-}
-
-/**
- * What one page of indexing came to.
- *
- * - `read`: how many executions were read.
- * - `changed`: the ids of those whose attributes were not those of their context.
- * - `invalid`: executions that do not decode by the schemas of the definition, or of which an attribute cannot be made. They were left as
- *   they are.
- * - `corrupt`: rows that are no executions.
- * - `nextCursor`: the `cursor` of the next page, none at the end.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Reindexed {
-  readonly read: number
-  readonly changed: ReadonlyArray<string>
-  readonly invalid: ReadonlyArray<StoredInvalid>
-  readonly corrupt: ReadonlyArray<StoreCorrupt>
-  readonly nextCursor: Option.Option<string>
-}
-
-/**
- * The ids that `startMany` started, and those under which an execution existed already and was left as it is.
- *
- * @since 0.1.0
- * @category models
- */
-export interface StartedMany {
-  readonly started: ReadonlyArray<string>
-  readonly existing: ReadonlyArray<string>
-}
-
-/**
- * How reading an execution of a definition can fail.
- *
- * @since 0.1.0
- * @category errors
- */
-export type GetError = ExecutionMissing | OtherDefinition | StoredInvalid | StoreError
-
-/**
- * How waiting for the end of an execution can fail, beside the definition's own error.
- *
- * @since 0.1.0
- * @category errors
- */
-export type AwaitError = ExecutionFailed | ExecutionCancelled | GetError
-
-/**
- * The client of a definition. It needs the store alone: any process that has the store can start executions, send them events, read them
- * and wait for their end, whichever process runs them.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Client<in out S extends Spec> {
-  /** Starts an execution: stores it and its `Start` event in one commit. */
-  readonly start: (
-    id: string,
-    input: S["input"]
-  ) => Effect.Effect<Instance<S>, AlreadyExists | InvalidInput | StoreError, ExecutionStore>
-
-  /** Starts an execution. Where one of this id exists, gives that one as it is now. */
-  readonly startOrGet: (
-    id: string,
-    input: S["input"]
-  ) => Effect.Effect<Instance<S>, InvalidInput | GetError, ExecutionStore>
-
-  /**
-   * Starts many executions, as many as possible in one transaction. All inputs are checked before the first is written. Where the store
-   * fails in the middle, some are started: call it again, and it starts the others.
-   */
-  readonly startMany: (
-    executions: Iterable<{ readonly id: string; readonly input: S["input"] }>
-  ) => Effect.Effect<StartedMany, InvalidInput | StoreError, ExecutionStore>
-
-  /**
-   * Sends an event, which is durable when this succeeds; gives its id. It does not check whether the execution exists: the option
-   * `unknownTarget` of the runtime says what becomes of an event whose target does not.
-   */
-  readonly send: <K extends keyof S["events"] & string>(
-    id: string,
-    kind: K,
-    payload: S["events"][K],
-    options?: SendOptions
-  ) => Effect.Effect<string, InvalidInput | StoreError, ExecutionStore>
-
-  /** The execution as it is now. */
-  readonly get: (id: string) => Effect.Effect<Instance<S>, GetError, ExecutionStore>
-
-  /** One page of the executions of this definition, in the order of their ids. */
-  readonly list: (query?: InstanceQuery<S>) => Effect.Effect<InstancePage<S>, StoreError, ExecutionStore>
-
-  /**
-   * The same filter in the terms of the store, for what is not the definition's own: `Control.many`, `ExecutionStore.streamExecutions`.
-   * Fails where it names what the definition does not have, as `list` does.
-   */
-  readonly filter: (filter?: InstanceFilter<S>) => Effect.Effect<ExecutionFilter, StoreRejected>
-
-  /** How many executions of this definition a filter selects. It looks at each of them. */
-  readonly count: (filter?: InstanceFilter<S>) => Effect.Effect<number, StoreError, ExecutionStore>
-
-  /**
-   * Gives one page of the executions of this definition the attributes that their contexts have, where these are others: those that were
-   * written before the definition named them, or by another program. Each is written only where the execution is still at the version that
-   * was read. Versions stay.
-   */
-  readonly reindex: (options?: ReindexOptions) => Effect.Effect<Reindexed, StoreError, ExecutionStore>
-
-  /**
-   * Waits until the execution ends, in whichever process, and gives its result. Fails with the definition's own error, `ExecutionFailed` or
-   * `ExecutionCancelled` where it ended so. A wait that is interrupted changes nothing: wait again.
-   */
-  readonly await: (id: string) => Effect.Effect<S["result"], S["error"] | AwaitError, ExecutionStore>
-
-  /** Starts an execution, or finds it started, and waits for its result. */
-  readonly run: (
-    id: string,
-    input: S["input"]
-  ) => Effect.Effect<S["result"], S["error"] | InvalidInput | AwaitError, ExecutionStore>
-}
-
-/**
- * Functions on steps in the types of the definition, beside those of `Step`. Where a value does not encode, the step fails with
- * `StepInvalid` and nothing is written.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Steps<in out S extends Spec> {
-  /** The execution is `DONE`, with this result. A parent is told. */
-  readonly finish: {
-    (
-      result: S["result"],
-      options?: { readonly outcome?: string | undefined }
-    ): (self: Builder<S["context"]>) => Builder<S["context"]>
-    (
-      self: Builder<S["context"]>,
-      result: S["result"],
-      options?: { readonly outcome?: string | undefined }
-    ): Builder<S["context"]>
-  }
-
-  /** The execution is `FAILED`, with this error. A parent is not told: a failed execution waits to be redriven. */
-  readonly fail: {
-    (error: S["error"]): (self: Builder<S["context"]>) => Builder<S["context"]>
-    (self: Builder<S["context"]>, error: S["error"]): Builder<S["context"]>
-  }
-
-  /** Arms a timer, to fire after a delay that counts from the begin of the step. A timer of this name that is armed already is replaced. */
-  readonly armTimer: {
-    (name: S["timers"], delay: Duration.DurationInput): (self: Builder<S["context"]>) => Builder<S["context"]>
-    (self: Builder<S["context"]>, name: S["timers"], delay: Duration.DurationInput): Builder<S["context"]>
-  }
-
-  /** Cancels a timer, where it is armed. */
-  readonly cancelTimer: {
-    (name: S["timers"]): (self: Builder<S["context"]>) => Builder<S["context"]>
-    (self: Builder<S["context"]>, name: S["timers"]): Builder<S["context"]>
-  }
-
-  /** Starts a child under a key. Its id is `<parent>:<key>:<n>` unless `id` is given. */
-  readonly spawn: {
-    <K extends keyof S["children"] & string>(
-      key: K,
-      input: SpecOf<S["children"][K]>["input"],
-      options?: { readonly id?: string | undefined }
-    ): (self: Builder<S["context"]>) => Builder<S["context"]>
-    <K extends keyof S["children"] & string>(
-      self: Builder<S["context"]>,
-      key: K,
-      input: SpecOf<S["children"][K]>["input"],
-      options?: { readonly id?: string | undefined }
-    ): Builder<S["context"]>
-  }
-
-  /** Starts a child under a key for each input. */
-  readonly spawnAll: {
-    <K extends keyof S["children"] & string>(
-      key: K,
-      inputs: Iterable<SpecOf<S["children"][K]>["input"]>
-    ): (self: Builder<S["context"]>) => Builder<S["context"]>
-    <K extends keyof S["children"] & string>(
-      self: Builder<S["context"]>,
-      key: K,
-      inputs: Iterable<SpecOf<S["children"][K]>["input"]>
-    ): Builder<S["context"]>
-  }
-
-  /** Asks for an activity of the definition: see `Step.run`. */
-  readonly runActivity: {
-    <K extends keyof S["activities"] & string>(
-      name: K,
-      payload: Activity.Payload<S["activities"][K]>,
-      options?: RunOptions
-    ): (self: Builder<S["context"]>) => Builder<S["context"]>
-    <K extends keyof S["activities"] & string>(
-      self: Builder<S["context"]>,
-      name: K,
-      payload: Activity.Payload<S["activities"][K]>,
-      options?: RunOptions
-    ): Builder<S["context"]>
-  }
-
-  /** Sends an event to an execution of this definition, from a step of any definition, in the commit of that step. */
-  readonly emit: {
-    <K extends keyof S["events"] & string>(
-      id: string,
-      kind: K,
-      payload: S["events"][K],
-      options?: SendOptions
-    ): <Context>(self: Builder<Context>) => Builder<Context>
-    <Context, K extends keyof S["events"] & string>(
-      self: Builder<Context>,
-      id: string,
-      kind: K,
-      payload: S["events"][K],
-      options?: SendOptions
-    ): Builder<Context>
-  }
 }
 
 /**
@@ -742,71 +284,6 @@ export type ReservedName =
  * @category models
  */
 export type NoNames = Record<never, never>
-
-/**
- * The context and the path of an execution, as a migration gets them.
- *
- * @since 0.1.0
- * @category migrations
- */
-export interface StoredState<out Context = JsonObject> {
-  readonly context: Context
-  readonly path: string | null
-}
-
-/**
- * What a migration makes of them. Without `path` the path stays as it is.
- *
- * @since 0.1.0
- * @category migrations
- */
-export interface MigratedState<out Context> {
-  readonly context: Context
-  readonly path?: string | null | undefined
-}
-
-/**
- * Takes an execution on from one version of a definition to the next: the stored context in, the stored context of the next version out. It
- * must be a pure function: it runs whenever an execution is read that is not migrated yet, and again after a crash.
- *
- * @since 0.1.0
- * @category migrations
- */
-export type Migration<out New = object> = (old: StoredState) => MigratedState<New>
-
-type Digit = "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9"
-
-// What is counted step by step, the compiler can count only so far.
-type IsCounted<Version extends number> = number extends Version
-  ? false
-  : `${Version}` extends `${Exclude<Digit, "0">}${Digit | ""}`
-    ? true
-    : false
-
-type Below<
-  Version extends number,
-  Counted extends ReadonlyArray<unknown> = [unknown],
-  Found = never
-> = Counted["length"] extends Version | 100 ? Found : Below<Version, [...Counted, unknown], Found | Counted["length"]>
-
-type Before<Version extends number, Counted extends ReadonlyArray<unknown> = []> = [
-  ...Counted,
-  unknown
-]["length"] extends Version | 100
-  ? Counted["length"]
-  : Before<Version, [...Counted, unknown]>
-
-/**
- * The migrations of a definition: the one under each version leads to the next. They begin at any version and lead up to the definition's
- * own without a gap; the last must make what its schema of the context encodes to.
- *
- * @since 0.1.0
- * @category migrations
- */
-export type Migrations<Version extends number, ContextEncoded> =
-  IsCounted<Version> extends true
-    ? { readonly [V in Below<Version>]?: Migration<V extends Before<Version> ? ContextEncoded : object> | undefined }
-    : { readonly [version: number]: Migration | undefined }
 
 /**
  * A migration on decoded contexts.

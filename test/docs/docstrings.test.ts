@@ -59,6 +59,21 @@ const exportsOf = (file: string, statements: ReadonlyArray<ts.Statement>): Reado
   })
 }
 
+/** What a module exports that is declared in a room: there is its docstring. */
+const declaredElsewhere = (file: string, statements: ReadonlyArray<ts.Statement>): ReadonlyArray<Documented> =>
+  statements.flatMap((statement) => {
+    if (!ts.isExportDeclaration(statement) || statement.exportClause === undefined) return []
+    const { exportClause, moduleSpecifier } = statement
+    if (!ts.isNamedExports(exportClause) || moduleSpecifier === undefined || !ts.isStringLiteral(moduleSpecifier)) {
+      return []
+    }
+    if (!moduleSpecifier.text.startsWith("./internal/")) return []
+    const target = join(root, "src", moduleSpecifier.text.replace(/\.js$/, ".ts"))
+    const source = ts.createSourceFile(target, readFileSync(target, "utf8"), ts.ScriptTarget.Latest, true)
+    const names = new Set(exportClause.elements.map(({ name }) => `${file} ${name.text}`))
+    return exportsOf(file, Array.from(source.statements)).filter(({ place }) => names.has(place))
+  })
+
 /** The docstring that a module begins with. It stands before the first statement, whose own comes behind it. */
 const moduleOf = (file: string, source: ts.SourceFile): Documented => {
   const [first] = source.statements
@@ -73,7 +88,8 @@ const all = ["src", "src/testing"].flatMap((folder) =>
       const file = `${folder}/${name}`
       const text = readFileSync(join(root, file), "utf8")
       const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
-      return [moduleOf(file, source), ...exportsOf(file, Array.from(source.statements))]
+      const statements = Array.from(source.statements)
+      return [moduleOf(file, source), ...exportsOf(file, statements), ...declaredElsewhere(file, statements)]
     })
 )
 

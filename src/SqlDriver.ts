@@ -80,8 +80,8 @@ export interface Transaction {
  *   `ExecutionStore.listenToOthers`.
  * - `snapshot` gives a `query` that sees the database as it is at one moment, until the scope closes. Without it an export reads everything
  *   twice, to know that nobody has written meanwhile.
- * - `readsAnyText`: whether `query` reads a text that is no UTF-8, whatever it gives for it, by default false: then an export reads all texts as
- *   bytes, and an import refuses such a text.
+ * - `readsAnyText`: whether `query` reads a text that is no UTF-8, whatever it gives for it, by default false: then an export reads all texts
+ *   as bytes, and an import refuses such a text.
  * - `exclusive`: whether nobody else can write to the database, as to one in memory: see `ExecutionStore.exclusive`.
  *
  * @since 0.1.0

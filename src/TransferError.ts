@@ -12,8 +12,8 @@ import { printable } from "./internal/util/printable.js"
  *
  * - `line`: the line that is wrong, counted from 1; of one that ends too early, the last that is there.
  * - `reason`: `"line"` where it is no line of an export, `"version"` where it is one of a later format or schema, `"truncated"` where the
- *   end is missing, `"hash"` where rows were changed, or left out, and `"text"` where a text is no UTF-8 and the store that it is for could not
- *   read it again, as one of libSQL's.
+ *   end is missing, `"hash"` where rows were changed, or left out, and `"text"` where a text is no UTF-8 and the store that it is for could
+ *   not read it again, as one of libSQL's.
  *
  * @since 0.1.0
  * @category errors

@@ -62,8 +62,10 @@ describe("the structure", () => {
       "harel",
       "models",
       "package",
+      "security",
       "simulation",
-      "support"
+      "support",
+      "torture"
     ]
     expect(folders("test").filter((folder) => ![...rooms, ...others].includes(folder))).toEqual([])
     expect(files("test")).toEqual([])

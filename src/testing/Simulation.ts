@@ -60,7 +60,7 @@ export interface Workload<in out R = never> {
  * - `processes`: how many there are, by default 3.
  * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 40.
  * - `settleSeconds`: within which time everything must be done after the last fault, by default 600.
- * - `faults`, `operations`: how many there are, by default 20 and 16.
+ * - `faults`, `operations`: how many there are, by default 20 and 24.
  * - `commands`: what operators do to executions, by default `suspend`, `resume`, `cancel` and `redrive`.
  * - `only`: which items of the plan happen, by their numbers: what is left of a plan that was shrunk. By default all of them.
  *

@@ -1,24 +1,44 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { run } from "holdfast/testing/internal/simulation/run"
+import * as simulated from "holdfast/testing/internal/simulation/run"
 import * as Simulation from "holdfast/testing/Simulation"
+import { share } from "../support/extent.js"
 import { mutations } from "../support/mutations.js"
+import { variant } from "../support/variant.js"
+import { wrongSources } from "../support/wrongSources.js"
 
 /** Within so many seeds each is found. */
 const patience = 12
 
+const settleSeconds = 120
+
+/** Runs seeds until one shows what is wrong. */
+const findsWith = (
+  run: (seed: number) => Effect.Effect<{ readonly problems: ReadonlyArray<string> }, unknown>,
+  found: RegExp
+) =>
+  Effect.gen(function* () {
+    for (let seed = 1; seed <= patience; seed++) {
+      const { problems } = yield* run(seed)
+      if (problems.length === 0) continue
+      assert.match(problems.join("\n"), found)
+      return
+    }
+    assert.fail(`no seed up to ${patience} shows it`)
+  })
+
 describe("The simulation finds that", () => {
-  for (const { found, name, tamper } of mutations) {
+  for (const { found, name, tamper } of share(mutations, 0, 5)) {
     it.live(name, () =>
-      Effect.gen(function* () {
-        for (let seed = 1; seed <= patience; seed++) {
-          const { problems } = yield* run({ seed, workload: Simulation.orders, tamper, settleSeconds: 60 })
-          if (problems.length === 0) continue
-          assert.match(problems.join("\n"), found)
-          return
-        }
-        assert.fail(`no seed up to ${patience} shows it`)
-      })
+      findsWith((seed) => simulated.run({ seed, workload: Simulation.orders, tamper, settleSeconds }), found)
+    )
+  }
+
+  for (const { edits, found, name, store } of share(wrongSources, 0, 4)) {
+    it.live(name, () =>
+      Effect.flatMap(variant(edits), ({ orders, run }) =>
+        findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found)
+      )
     )
   }
 })

@@ -1,8 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import { constant } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import type { Encoded } from "../../../EncodedStore.js"
+import * as group from "../../../internal/groupCommit/groupCommit.js"
+import type { LazyDriver } from "../../../internal/groupCommit/lazyDriver.js"
 import * as memoryEncoded from "../../../internal/memory/encoded.js"
 import { Tables } from "../../../internal/memory/tables.js"
 import { type Connection, open as openConnection } from "../../../internal/sqlite/connection.js"
@@ -11,6 +14,8 @@ import { load } from "../../../internal/sqliteDriver/load.js"
 import * as sqlStore from "../../../internal/sqlStore/store.js"
 import type { Call, SqlDriver, Statement } from "../../../SqlDriver.js"
 import type { StoreError } from "../../../StoreError.js"
+import { Breakable, type BrokenStatement } from "./brokenLibrary.js"
+import type { Habits } from "./habits.js"
 import type { Send } from "./network.js"
 import * as remote from "./remote.js"
 
@@ -19,62 +24,93 @@ import * as remote from "./remote.js"
  *
  * - `truth`: what is in it. Each operation is done at once, and nothing goes wrong.
  * - `connect`: the same as a process has it.
- * - `duplicates`: whether the way to it may carry out a request again.
+ * - `sql`: whether a request is a list of statements: one of them may fail, and the way to it may carry out a request again.
  */
 export interface Backend {
-  readonly duplicates: boolean
+  readonly sql: boolean
   readonly truth: Encoded
-  readonly connect: (send: Send) => Effect.Effect<Encoded, StoreError>
+  readonly connect: (send: Send) => Effect.Effect<Encoded, StoreError, Scope.Scope>
 }
+
+/** Of the habits of a world, what its database is reached by. */
+export type Reached = Pick<Habits, "alone" | "exclusive" | "grouped">
 
 // All of it, so that what an execution has consumed can be told by its trace.
 const traceMax = 0
 
-const memory: Effect.Effect<Backend> = Effect.sync(() => {
-  // Others can write to it.
-  const truth: Encoded = { ...memoryEncoded.make(new Tables(), traceMax), exclusive: false }
-  return { truth, duplicates: false, connect: (send) => Effect.succeed(remote.make(truth, send)) }
-})
+const memory = ({ exclusive }: Reached): Effect.Effect<Backend> =>
+  Effect.sync(() => {
+    const truth: Encoded = { ...memoryEncoded.make(new Tables(), traceMax), exclusive }
+    return { truth, sql: false, connect: (send) => Effect.succeed(remote.make(truth, send)) }
+  })
 
-const run = (connection: Connection, call: Call, statements: ReadonlyArray<Statement>) =>
+/** A connection whose statements can be made to fail. */
+interface Reach {
+  readonly connection: Connection
+  readonly breakable: Breakable
+}
+
+const run = (
+  { breakable, connection }: Reach,
+  call: Call,
+  statements: () => ReadonlyArray<Statement>,
+  broken?: BrokenStatement
+) =>
   Either.match(
-    connection.transaction(() => statements),
+    breakable.during(broken, () => connection.transaction(statements)),
     {
       onLeft: ({ problem, ...at }) => Exit.fail(toStoreError(call, problem, at)),
       onRight: Exit.succeed
     }
   )
 
-const rows = (connection: Connection, call: Call, statement: Statement) =>
-  Effect.runSyncExit(
-    Effect.mapError(connection.query(statement), ({ problem, ...at }) => toStoreError(call, problem, at))
+const rows = ({ breakable, connection }: Reach, call: Call, statement: Statement, broken?: BrokenStatement) =>
+  breakable.during(broken, () =>
+    Effect.runSyncExit(
+      Effect.mapError(connection.query(statement), ({ problem, ...at }) => toStoreError(call, problem, at))
+    )
   )
 
-const sqlite: Effect.Effect<Backend, StoreError, Scope.Scope> = Effect.gen(function* () {
-  const library = yield* load()
-  const connection = yield* openConnection(library, ":memory:")
-  const direct: SqlDriver = {
-    transaction: (call, statements) => Effect.suspend(() => run(connection, call, statements)),
-    query: (call, statement) => Effect.suspend(() => rows(connection, call, statement))
-  }
-  const { encoded } = yield* sqlStore.open(direct, { traceMax })
-  return {
-    truth: encoded,
-    duplicates: true,
-    connect: (send) =>
-      Effect.map(
-        sqlStore.open(
-          {
-            transaction: (call, statements) => send({ ...call, write: true }, () => run(connection, call, statements)),
-            query: (call, statement) => send({ ...call, write: false }, () => rows(connection, call, statement))
-          },
-          { traceMax }
-        ),
-        ({ encoded }) => encoded
-      )
-  }
-})
+/** The driver that a process has of an SQLite. */
+const driver = (
+  reach: Reach,
+  { alone, exclusive, grouped }: Reached,
+  send: Send
+): Effect.Effect<SqlDriver, never, Scope.Scope> => {
+  const where = { embedded: alone, exclusive }
+  const query: SqlDriver["query"] = (call, statement) =>
+    send({ ...call, write: false }, (broken) => rows(reach, call, statement, broken))
+  const transaction: LazyDriver["transaction"] = (call, statements) =>
+    Effect.suspend(() => {
+      // A request over a network has its statements when it is sent.
+      const asked = alone ? statements : constant(statements())
+      return send({ ...call, write: true }, (broken) => run(reach, call, asked, broken))
+    })
+  return grouped
+    ? group.make({ ...where, transaction, query }, group.embedded)
+    : Effect.succeed({ ...where, query, transaction: (call, asked) => transaction(call, constant(asked)) })
+}
+
+const sqlite = (reached: Reached): Effect.Effect<Backend, StoreError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const breakable = new Breakable(yield* load())
+    const reach = { breakable, connection: yield* openConnection(breakable.library, ":memory:") }
+    const direct: SqlDriver = {
+      transaction: (call, statements) => Effect.suspend(() => run(reach, call, constant(statements))),
+      query: (call, statement) => Effect.suspend(() => rows(reach, call, statement))
+    }
+    const { encoded } = yield* sqlStore.open(direct, { traceMax })
+    return {
+      truth: encoded,
+      sql: true,
+      connect: (send) =>
+        driver(reach, reached, send).pipe(
+          Effect.flatMap((driver) => sqlStore.open(driver, { traceMax })),
+          Effect.map(({ encoded }) => encoded)
+        )
+    }
+  })
 
 /** A new, empty database. */
-export const make = (kind: "memory" | "sqlite"): Effect.Effect<Backend, StoreError, Scope.Scope> =>
-  kind === "memory" ? memory : sqlite
+export const make = (kind: "memory" | "sqlite", reached: Reached): Effect.Effect<Backend, StoreError, Scope.Scope> =>
+  kind === "memory" ? memory(reached) : sqlite(reached)

@@ -5,6 +5,7 @@ import type { DeadLetter } from "../../../DeadLetter.js"
 import type { Execution } from "../../../Execution.js"
 import * as ExecutionRuntime from "../../../ExecutionRuntime.js"
 import * as ExecutionStore from "../../../ExecutionStore.js"
+import type * as QueueWorker from "../../../QueueWorker.js"
 import type { StoreError } from "../../../StoreError.js"
 import type { Process } from "./processes.js"
 import type { Stage } from "./run.js"
@@ -93,9 +94,10 @@ const atEnd = (execution: Option.Option<Execution>): boolean =>
     onSome: ({ status }) => status === "DONE" || status === "CANCELLED" || status === "CANCELLING"
   })
 
-/** Whether an execution that was never cancelled has consumed what came behind an event. */
+/** Whether an execution that was never cancelled has consumed what came behind an event that nobody gave up. */
 const wasPassed = <R>({ journal }: Stage<R>, execution: Option.Option<Execution>, seq: number | undefined): boolean => {
-  if (seq === undefined || Option.isNone(execution) || execution.value.status !== "DONE") return false
+  if (seq === undefined || journal.buried.has(seq) || Option.isNone(execution) || execution.value.status !== "DONE")
+    return false
   const commits = Array.from(journal.commits.get(execution.value.id)?.values() ?? [])
   return commits.some((commit) => commit.seq !== undefined && commit.seq > seq)
 }
@@ -162,23 +164,69 @@ const ask = <R, A, E>(
     )
   })
 
+/** What a worker says it has, where there is nothing to do any more. */
+const leftOf = (name: string, { backlog, held, outage, runningSince }: QueueWorker.Health): ReadonlyArray<string> => [
+  ...count(`rows in the memory of ${name}`, backlog),
+  ...count(`lanes of ${name} that are held back`, held),
+  ...(Option.isSome(runningSince) ? [`work of ${name} that runs`] : []),
+  ...(Option.isSome(outage) ? [`an outage of ${name}: ${outage.value.message}`] : [])
+]
+
+/** What is wrong with how a process says it is, where all work is done and nothing is wrong. */
+const unwell = (health: ExecutionRuntime.Health): ReadonlyArray<string> => [
+  ...health.problems,
+  ...(["outbox", "spawns", "timers", "activities"] as const).flatMap((name) => leftOf(name, health[name])),
+  ...(Option.isNone(health.store) ? ["it knows nothing of its store"] : [])
+]
+
+const healthOf = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) => health)
+
+/** Each lease is held by one process, where all are well. */
+const shared = <R>(stage: Stage<R>, found: ReadonlyArray<ExecutionRuntime.Health>): ReadonlyArray<string> => {
+  const { leases } = stage.habits
+  if (leases === undefined) return []
+  const held = found.reduce((sum, { shards }) => sum + (Option.isSome(shards) ? shards.value.owned.length : 0), 0)
+  return held === leases.count ? [] : [`${held} of ${leases.count} leases are held`]
+}
+
+const look = <R>(stage: Stage<R>) =>
+  Effect.gen(function* () {
+    const wrong: Array<string> = []
+    const found: Array<ExecutionRuntime.Health> = []
+    for (const process of stage.processes) {
+      const exit = yield* ask(stage, process, "is asked for its health", healthOf)
+      if (exit === undefined || Exit.isFailure(exit)) {
+        wrong.push(`${process.name} does not say how it is`)
+        continue
+      }
+      found.push(exit.value)
+      const problems = unwell(exit.value)
+      if (problems.length > 0) wrong.push(`${process.name} is not well: ${problems.join("; ")}`)
+    }
+    return [...wrong, ...shared(stage, found)]
+  })
+
+/** How long processes take at most to see that all is well: after a failure a worker waits before it tries again. */
+const recovery = 65
+
 const health = <R>(stage: Stage<R>) =>
   Effect.gen(function* () {
-    // After a failure a worker may wait before it tries again.
-    yield* stage.world.run(() => stage.journal.problems.length > 0, 65 * second)
-    for (const process of stage.processes) {
-      const asked = ask(
-        stage,
-        process,
-        "is asked for its health",
-        Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) => health)
-      )
-      const exit = yield* asked
-      if (exit === undefined || Exit.isFailure(exit)) stage.journal.problem(`${process.name} does not say how it is`)
-      else if (!exit.value.ready)
-        stage.journal.problem(`${process.name} is not ready: ${exit.value.problems.join("; ")}`)
+    const { journal, world } = stage
+    const until = world.now + recovery * second
+    let wrong = yield* look(stage)
+    while (wrong.length > 0 && world.now < until && journal.problems.length === 0) {
+      yield* world.run(() => journal.problems.length > 0, 5 * second)
+      wrong = yield* look(stage)
     }
+    for (const problem of wrong) journal.problem(problem)
   })
+
+/** What clients do comes to an end once the faults have. */
+const waits = <R>({ journal, processes }: Stage<R>): void => {
+  for (const { name, waiting } of processes) {
+    for (const what of waiting) journal.problem(`${name} ${what}: this has not ended`)
+  }
+}
 
 /** Looks at what has become of everything. */
 export const judge = <R>(stage: Stage<R>): Effect.Effect<void, StoreError> =>
@@ -195,7 +243,8 @@ export const judge = <R>(stage: Stage<R>): Effect.Effect<void, StoreError> =>
         journal.problem(problem)
       }
     }
-    yield* health(stage)
+    waits(stage)
+    if (journal.problems.length === 0) yield* health(stage)
   })
 
 /** Stops all processes, which must leave nothing behind. */

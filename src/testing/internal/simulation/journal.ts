@@ -35,6 +35,8 @@ export class Journal {
   readonly spawned: Array<{ readonly parentId: string; readonly childId: string }> = []
   /** The commits that were acknowledged, of each execution, by version. */
   readonly commits = new Map<string, Map<number, Acknowledged>>()
+  /** The numbers of the events that were given up: each is a dead letter, or was about to be one. */
+  readonly buried = new Set<number>()
   private readonly asked = new Set<string>()
   private readonly delayed = new Map<string, number>()
   private readonly holders = new Map<string, { readonly holder: string; readonly fence: number }>()
@@ -241,6 +243,14 @@ export const observed = (journal: Journal, life: Life, store: ExecutionStore): E
         }
       })
     ),
+  deadLetters: {
+    ...store.deadLetters,
+    bury: (work, why, options) =>
+      Effect.suspend(() => {
+        if (work._tag === "Outbox") journal.buried.add(work.seq)
+        return store.deadLetters.bury(work, why, options)
+      })
+  },
   leases: {
     ...store.leases,
     load: (pool) => Effect.tap(store.leases.load(pool), (found) => Effect.sync(() => journal.leases(pool, found)))

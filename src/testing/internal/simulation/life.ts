@@ -28,6 +28,8 @@ export class Life implements Scheduler, Runner {
   alive = true
   /** After so many tasks it dies. */
   left: number | undefined
+  /** What was begun in it from outside and has not ended. */
+  readonly waiting = new Set<string>()
   /** What follows where it dies of a request. */
   onFatal: () => void = () => {}
   /** The latest that its wall clock has shown, in milliseconds since the epoch. */

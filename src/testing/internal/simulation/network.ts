@@ -1,6 +1,9 @@
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../../StoreError.js"
+import * as brokenLibrary from "./brokenLibrary.js"
+import type { BrokenStatement } from "./brokenLibrary.js"
 import type { Dice } from "./dice.js"
 import type { Life } from "./life.js"
 import type { Kind, RequestFault, Trouble } from "./plan.js"
@@ -51,6 +54,9 @@ const kindOf = ({ operation, write }: Request): Kind => {
   return upkeep.has(operation) ? "upkeep" : "write"
 }
 
+/** Carries out a request, of which one statement may fail. */
+export type CarryOut<A, E> = (broken?: BrokenStatement) => Exit.Exit<A, E>
+
 /** The one database of a simulation, and the way to it. */
 export class Network {
   private trouble: { readonly how: Trouble; readonly until: number } | undefined
@@ -59,8 +65,14 @@ export class Network {
   constructor(
     readonly world: World,
     private readonly dice: Dice,
-    /** Whether what was carried out may be so again: a driver must bear that, a backend never sees it. */
-    private readonly duplicates: boolean
+    private readonly nature: {
+      /** Whether it takes statements. What was carried out may be so again then: a driver must bear that, a backend never sees it. */
+      readonly sql: boolean
+      /** Whether it is within its only process, as a file is: no answer is lost there. */
+      readonly alone: boolean
+      /** Whether it dies with the process. */
+      readonly exclusive: boolean
+    }
   ) {}
 
   /** From now on the database is in trouble, for so many microseconds. */
@@ -74,11 +86,44 @@ export class Network {
     this.faults = false
   }
 
-  /**
-   * Sends a request from a process to the database, which carries it out at one moment, `carryOut`. The answer never comes where the process
-   * has died, but what is on its way is carried out all the same.
-   */
-  send<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: () => Exit.Exit<A, E>) {
+  /** Sends a request from a process to the database, which carries it out at one moment, `carryOut`. */
+  send<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: CarryOut<A, E>) {
+    return this.nature.alone
+      ? this.within(life, pending, request, carryOut)
+      : this.across(life, pending, request, carryOut)
+  }
+
+  /** Within the process nothing comes between the request and its answer. */
+  private within<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: CarryOut<A, E>) {
+    return Effect.suspend((): Effect.Effect<A, E | Failure> => {
+      const fault = this.faults ? this.take(pending, request) : undefined
+      if (fault !== undefined) this.world.note(`${life.name} ${request.operation}: ${fault.how}`)
+      const now = Effect.suspend((): Effect.Effect<A, E | Failure> => {
+        const refusal = this.refusal(request)
+        if (refusal !== undefined) return Effect.fail(refusal)
+        this.world.mark(`${life.name} ${request.operation} ${request.executionId ?? ""}`)
+        switch (fault?.how) {
+          case undefined:
+          case "slow":
+            return carryOut()
+          case "statement":
+            return carryOut(brokenLibrary.ofNumber(fault.micros))
+          case "fatal":
+            if (this.nature.exclusive) return carryOut()
+            carryOut()
+            life.dieOfRequest()
+            return Effect.never
+          default:
+            return Effect.fail(unavailable(request, "not-applied", "the database is locked", "busy"))
+        }
+      })
+      const micros = fault?.how === "slow" ? fault.micros : this.dice.chance(0.1) ? this.dice.between(50, 1_500) : 0
+      return micros === 0 ? now : Effect.delay(now, Duration.micros(BigInt(micros)))
+    })
+  }
+
+  /** The answer never comes where the process has died, but what is on its way is carried out all the same. */
+  private across<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: CarryOut<A, E>) {
     return Effect.async<A, E | Failure>((resume) => {
       if (!life.alive) return
       const { world } = this
@@ -112,7 +157,7 @@ export class Network {
     fault: Pending | undefined,
     request: Request,
     answer: (exit: Exit.Exit<A, E | Failure>, micros?: number) => void,
-    carryOut: () => Exit.Exit<A, E>
+    carryOut: CarryOut<A, E>
   ): void {
     const lost = () =>
       answer(Exit.fail(unavailable(request, "unknown", "the connection broke")), this.dice.between(1_000, 500_000))
@@ -127,13 +172,16 @@ export class Network {
       case "dropped":
         lost()
         break
+      case "statement":
+        answer(carryOut(brokenLibrary.ofNumber(fault.micros)))
+        break
       case "late":
         this.world.after(fault.micros, () => void carryOut())
         lost()
         break
       case "twice":
         carryOut()
-        if (this.duplicates) this.world.after(fault.micros, () => void carryOut())
+        if (this.nature.sql) this.world.after(fault.micros, () => void carryOut())
         lost()
         break
       default:
@@ -148,8 +196,8 @@ export class Network {
     const at = pending.findIndex((fault) => fault.kind === kind)
     if (at < 0) return undefined
     const [fault] = pending.splice(at, 1)
-    if (fault === undefined || write || fault.how === "slow") return fault
-    return { ...fault, how: "refused" }
+    if (fault === undefined || fault.how === "slow" || (fault.how === "statement" && this.nature.sql)) return fault
+    return write && fault.how !== "statement" ? fault : { ...fault, how: "refused" }
   }
 
   private refusal(request: Request): Failure | undefined {
@@ -170,7 +218,7 @@ export class Network {
 /** How a process reaches the database. */
 export type Send = <A, E>(
   request: Request,
-  carryOut: () => Exit.Exit<A, E>
+  carryOut: CarryOut<A, E>
 ) => Effect.Effect<A, E | StoreUnavailable | StoreRejected>
 
 /** The same for an effect that does all it does at once. */

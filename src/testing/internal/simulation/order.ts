@@ -1,4 +1,6 @@
+import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
@@ -122,18 +124,32 @@ const finished = (step: Step.Builder<Context>): Step.Builder<Context> => {
   return needed(context).every((name) => context.parts.includes(name)) ? Step.finish(step, "success") : step
 }
 
-/** An order, which fails now and then, to be tried again. */
-const order = Processor.transition({
-  context: Context,
-  transition: (execution, event) =>
-    Effect.gen(function* () {
-      if ((yield* Random.next) < 0.05) return yield* Effect.fail("the weather is bad")
-      const step = yield* Step.make(execution, event)
-      return step.pipe(saw(event.id), react(event), finished)
-    })
-})
+/** How often an order fails at an event in each process: one event in five, and half of those that come together, with others behind. */
+const failuresAt = (eventId: string): number => {
+  const hash = Math.abs(Hash.string(eventId))
+  if (eventId.startsWith("pings")) return hash % 4 < 2 ? 1 + (hash % 2) : 0
+  return hash % 5 === 0 ? 1 + (hash % 3) : 0
+}
 
-const register = Layer.scopedDiscard(Effect.flatMap(ExecutionRuntime, (runtime) => runtime.register("order", order)))
+/** An order, which fails now and then, to be tried again. `failed` counts that in one process. */
+const order = (failed: Map<string, number>) =>
+  Processor.transition({
+    context: Context,
+    transition: (execution, event) =>
+      Effect.gen(function* () {
+        const count = failed.get(event.id) ?? 0
+        failed.set(event.id, count + 1)
+        if (count < failuresAt(event.id) || (yield* Random.next) < 0.02) return yield* Effect.fail("the weather is bad")
+        // A long step, in which the process may lose its lease.
+        if ((yield* Random.next) < 0.1) yield* Effect.sleep(`${yield* Random.nextIntBetween(1, 2_000)} millis`)
+        const step = yield* Step.make(execution, event)
+        return step.pipe(saw(event.id), react(event), finished)
+      })
+  })
+
+const register = Layer.scopedDiscard(
+  Effect.flatMap(ExecutionRuntime, (runtime) => runtime.register("order", order(new Map())))
+)
 
 const work = Work.toLayer(({ depth }) =>
   Effect.gen(function* () {
@@ -162,6 +178,18 @@ const ping = (argument: number) =>
     if (argument % 3 === 0) yield* Effect.delay(send, "1500 millis")
   })
 
+/** Several pings at once for one order, and some more while it may still be busy with these. */
+const pings = (argument: number) =>
+  Effect.gen(function* () {
+    const runtime = yield* ExecutionRuntime
+    const send = (n: number) =>
+      runtime.send(`order-${argument % 5}`, Event.make({ id: `pings-${argument}-${n}`, kind: "Ping" })).pipe(patiently)
+    const together = { concurrency: "unbounded", discard: true } as const
+    yield* Effect.forEach(Array.range(0, 3 + (argument % 6)), send, together)
+    yield* Effect.sleep(`${argument % 3_000} millis`)
+    yield* Effect.forEach(Array.range(10, 12), send, together)
+  })
+
 const problemsOf = ({ context, id, status }: Execution.Execution): ReadonlyArray<string> => {
   const decoded = Schema.decodeUnknownOption(Context)(context)
   if (Option.isNone(decoded)) return [`${id} has another context: ${JSON.stringify(context)}`]
@@ -187,7 +215,8 @@ export const workload: Workload = {
   layer: Layer.mergeAll(register, work),
   operations: [
     { name: "place", run: place },
-    { name: "ping", run: ping }
+    { name: "ping", run: ping },
+    { name: "pings", run: pings }
   ],
   check
 }

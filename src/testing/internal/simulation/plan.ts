@@ -8,10 +8,11 @@ import * as dice_ from "./dice.js"
  * - `dropped`: it is not applied, and its answer is lost.
  * - `late`: its answer is lost, and it is applied later.
  * - `twice`: it is applied, its answer is lost, and later it is applied once more, where drivers must bear that.
+ * - `statement`: one of its statements fails, where it has any; else it is refused.
  * - `slow`: it is applied and answered later.
  * - `fatal`: it is applied, and the process stops dead before the answer.
  */
-export type RequestFault = "refused" | "lost" | "dropped" | "late" | "twice" | "slow" | "fatal"
+export type RequestFault = "refused" | "lost" | "dropped" | "late" | "twice" | "slow" | "fatal" | "statement"
 
 /** Which requests: reads, writes of work, and what processes write on their own account (leases, claims). */
 export type Kind = "read" | "write" | "upkeep"
@@ -51,7 +52,19 @@ const fault = (dice: dice_.Dice, processes: number): Undated => {
   const process = dice.below(processes)
   const which = dice.below(20)
   if (which < 11) {
-    const how = dice.pick<RequestFault>("refused", "lost", "lost", "dropped", "late", "twice", "slow", "fatal", "fatal")
+    const how = dice.pick<RequestFault>(
+      "refused",
+      "lost",
+      "lost",
+      "dropped",
+      "late",
+      "twice",
+      "slow",
+      "statement",
+      "statement",
+      "fatal",
+      "fatal"
+    )
     return {
       _tag: "Request",
       process,

@@ -9,6 +9,7 @@ import * as ExecutionStore from "../../../ExecutionStore.js"
 import type { Workload } from "../../Simulation.js"
 import type { Backend } from "./backend.js"
 import * as dice_ from "./dice.js"
+import type { Habits } from "./habits.js"
 import { type Journal, observed } from "./journal.js"
 import { Life } from "./life.js"
 import type { Network, Pending } from "./network.js"
@@ -23,6 +24,7 @@ export interface Settings<R> {
   readonly network: Network
   readonly journal: Journal
   readonly tamper: Tamper
+  readonly habits: Habits
 }
 
 type Services<R> = R | ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore
@@ -32,8 +34,6 @@ interface Started<R> {
   readonly scope: Scope.CloseableScope
   readonly context: Context.Context<Services<R>>
 }
-
-const lease = { count: 4, ttl: "3 seconds", handover: "200 millis" } as const
 
 /** A process: one life after another, over the same database. */
 export class Process<R> {
@@ -66,6 +66,11 @@ export class Process<R> {
     return this.alive && this.started !== undefined
   }
 
+  /** What was begun in it and has not ended. */
+  get waiting(): ReadonlyArray<string> {
+    return this.alive ? Array.from(this.life?.waiting ?? []) : []
+  }
+
   setClock(millis: number): void {
     this.skew += millis
   }
@@ -94,20 +99,19 @@ export class Process<R> {
 
   /** Starts the runtime and the workload, again and again until the database lets it. */
   private boot(life: Life): Effect.Effect<Started<R>> {
-    const { backend, journal, network, tamper, workload } = this.settings
+    const { backend, habits, journal, network, tamper, workload } = this.settings
     return Effect.gen(this, function* () {
       const scope = yield* Scope.make()
       return yield* Effect.gen(this, function* () {
-        const encoded = yield* backend.connect((request, carryOut) =>
-          network.send(life, this.pending, request, carryOut)
+        const encoded = yield* Scope.extend(
+          backend.connect((request, carryOut) => network.send(life, this.pending, request, carryOut)),
+          scope
         )
         const store = observed(journal, life, ExecutionStore.make(tamper(encoded)))
         const runtime = ExecutionRuntime.layer({
-          pollInterval: "1 second",
-          timerInterval: "2 seconds",
-          activityTtl: "3 seconds",
+          ...habits.runtime,
           ...workload.runtime,
-          leases: { ...lease, holder: this.keepsName ? this.name : life.name }
+          leases: habits.leases && { ...habits.leases, holder: this.keepsName ? this.name : life.name }
         })
         const layer = workload.layer.pipe(
           Layer.provideMerge(runtime),
@@ -134,9 +138,11 @@ export class Process<R> {
     if (life === undefined || started === undefined || !life.alive) return
     const { world } = this.settings.journal
     world.note(`${life.name} ${what}`)
+    life.waiting.add(what)
     life.run(
       Effect.onExit(Effect.provide(effect, started.context), (exit) =>
         Effect.sync(() => {
+          life.waiting.delete(what)
           if (Exit.isFailure(exit)) world.note(`${life.name} ${what}: ${String(exit.cause).split("\n")[0]}`)
           ended(exit)
         })

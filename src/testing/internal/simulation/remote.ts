@@ -25,6 +25,7 @@ const first = (id: string): string => id
 export const make = (encoded: Encoded, send: Send): Encoded => {
   const { read } = senders(send)
   return {
+    exclusive: encoded.exclusive,
     ...executions(encoded, send),
     ...work(encoded, send),
     ...activities(encoded, send),

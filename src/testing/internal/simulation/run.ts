@@ -6,6 +6,7 @@ import type { Options, Report, Workload } from "../../Simulation.js"
 import * as backends from "./backend.js"
 import * as dice_ from "./dice.js"
 import * as end from "./end.js"
+import * as habits_ from "./habits.js"
 import { Journal } from "./journal.js"
 import { Network } from "./network.js"
 import * as plans from "./plan.js"
@@ -19,6 +20,7 @@ export interface Stage<R> {
   readonly journal: Journal
   readonly backend: backends.Backend
   readonly workload: Workload<R>
+  readonly habits: habits_.Habits
   readonly processes: ReadonlyArray<Process<R>>
 }
 
@@ -27,11 +29,11 @@ export interface Given<R> extends Options<R> {
 }
 
 /** How much happens by default. */
-const amounts = <R>({ commands, faults, operations, processes, seconds }: Given<R>): plans.Amounts => ({
-  processes: processes ?? 3,
+const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => ({
+  processes: habits_.make(seed, processes).alone ? 1 : (processes ?? 3),
   millis: (seconds ?? 40) * 1_000,
   faults: faults ?? 20,
-  operations: operations ?? 16,
+  operations: operations ?? 24,
   commands: commands ?? ["suspend", "resume", "cancel", "redrive"]
 })
 
@@ -45,13 +47,14 @@ export const plan = <R>(given: Given<R>): ReadonlyArray<plans.Item> => {
 const stage = <R>(given: Given<R>): Effect.Effect<Stage<R>, StoreError, Scope.Scope> =>
   Effect.gen(function* () {
     const { seed, tamper = (encoded) => encoded, workload } = given
-    const backend = yield* backends.make(given.store ?? "memory")
+    const habits = habits_.make(seed, given.processes)
+    const backend = yield* backends.make(given.store ?? "memory", habits)
     const world = new World(dice_.make(seed, "order"))
-    const network = new Network(world, dice_.make(seed, "network"), backend.duplicates)
+    const network = new Network(world, dice_.make(seed, "network"), { ...habits, sql: backend.sql })
     const journal = new Journal(world, backend.truth)
-    const settings = { seed, workload, backend, network, journal, tamper }
+    const settings = { seed, workload, backend, network, journal, tamper, habits }
     const processes = Array.from({ length: amounts(given).processes }, (_, index) => new Process<R>(index, settings))
-    return { world, network, journal, backend, workload, processes }
+    return { world, network, journal, backend, workload, habits, processes }
   })
 
 /** The process of an item, or the next one that is up. */
@@ -74,7 +77,7 @@ const command = (item: plans.Item & { readonly _tag: "Command" }, id: string) =>
 
 /** Makes one thing happen. */
 const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
-  const { journal, network, processes, workload, world } = stage
+  const { habits, journal, network, processes, workload, world } = stage
   const process = "process" in item ? processes[item.process] : undefined
   switch (item._tag) {
     case "Trouble":
@@ -95,6 +98,7 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
       process?.pending.push({ how: item.how, micros: item.millis * 1_000, kind: item.kind })
       break
     case "Kill":
+      if (habits.exclusive) break
       process?.kill(item.steps)
       // Where it has not run so many steps by then, it stops dead now.
       world.after(item.millis * 1_000, () => {
@@ -103,6 +107,7 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
       })
       break
     case "Restart":
+      if (habits.exclusive) break
       process?.stop(() => process.start())
       break
     case "Freeze":

@@ -1,0 +1,137 @@
+/**
+ * Faults of this library that the simulation must find: texts of its sources, and what takes their place. Where a text is not there any more,
+ * the test says so.
+ */
+import type { Edit } from "./variant.js"
+
+export interface WrongSource {
+  readonly name: string
+  /** What is said of it. */
+  readonly found: RegExp
+  readonly store: "memory" | "sqlite"
+  readonly edits: ReadonlyArray<Edit>
+}
+
+/**
+ * Limits that little work reaches, made so small that some does: how many lanes are in memory, put aside or wait, how many begin together, and
+ * how long it takes until what was put aside is looked at again.
+ */
+export const tight: ReadonlyArray<Edit> = [
+  { file: "internal/worker/worker.ts", from: "const defaultMostLanes = 100_000", to: "const defaultMostLanes = 2" },
+  { file: "internal/worker/laneTable.ts", from: "const mostWaiting = 1000", to: "const mostWaiting = 1" },
+  { file: "internal/worker/laneTable.ts", from: "const mostAside = 100_000", to: "const mostAside = 1" },
+  {
+    file: "internal/worker/laneTable.ts",
+    from: "const lookAgainAfter = 10 * 60_000",
+    to: "const lookAgainAfter = 3_000"
+  },
+  { file: "internal/worker/runner.ts", from: "const mostTogether = 64", to: "const mostTogether = 2" }
+]
+
+export const wrongSources: ReadonlyArray<WrongSource> = [
+  {
+    name: "a lane that fails again while its rows are read again is not offered those behind the failed one",
+    found: /after event|never got it|is left/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/worker/reader.ts",
+        from: "!catchUp_.isOffered(pass.catchUp, work.lane)",
+        to: `(!catchUp_.isOffered(pass.catchUp, work.lane) || table.lanes.get(work.lane)?.failed !== undefined)`
+      },
+      {
+        file: "internal/worker/catchUp.ts",
+        from: "if (lane !== undefined && !lane_.needsRowsBehind(lane, reached)) continue",
+        to: "if (lane !== undefined && (lane.failed !== undefined || !lane_.needsRowsBehind(lane, reached))) continue"
+      }
+    ]
+  },
+  {
+    name: "what comes behind a failed event goes on",
+    found: /after event|never got it/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/worker/lane.ts",
+        from: "  lane.queue.length = 0\n  lane.failed = { id: work.id, state }\n",
+        to: '  lane.queue.shift()\n  lane.failed = { id: work.id, state }\n  if (lane.queue.length > 0) {\n    lane.phase = { _tag: "Ready" }\n    return\n  }\n'
+      }
+    ]
+  },
+  {
+    name: "a commit is not fenced",
+    found: /after it had lost/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/store/commit.ts",
+        from: "fence === undefined ? written : { ...written, fence }",
+        to: "fence === null ? written : written"
+      }
+    ]
+  },
+  {
+    name: "the number of a fence is not compared",
+    found: /after it had lost/,
+    store: "sqlite",
+    edits: [
+      {
+        file: "internal/sql/expressions.ts",
+        from: "WHERE pool = ? AND name = ? AND holder = ? AND fence = ?)`",
+        to: "WHERE pool = ? AND name = ? AND (holder = ? OR fence = ? OR true))`"
+      }
+    ]
+  },
+  {
+    name: "the token of a commit is not compared, so that another's counts as one's own",
+    found: /acknowledged as its version|consumed .* twice|never got it|waits for/,
+    store: "sqlite",
+    edits: [
+      {
+        file: "internal/sql/commitStatements.ts",
+        from: "AND (version = ? OR (version = ? AND ",
+        to: "AND (version = ? OR (version = ? AND true OR "
+      },
+      {
+        file: "internal/sql/commitStatements.ts",
+        from: "held(p)}) OR (version = ? AND ",
+        to: "held(p)}) OR (version = ? AND true OR "
+      }
+    ]
+  },
+  {
+    name: "side-writes are not guarded by the version",
+    found: /never got it|waits for|is left|happened twice/,
+    store: "sqlite",
+    edits: [
+      {
+        file: "internal/sql/commitStatements.ts",
+        from: "WHERE id = ? AND version = ?)`)",
+        to: "WHERE id = ? AND (version = ? OR true))`)"
+      },
+      {
+        file: "internal/sql/commitStatements.ts",
+        from: "WHERE id = ? AND version = ?) AND ",
+        to: "WHERE id = ? AND (version = ? OR true)) AND "
+      }
+    ]
+  },
+  {
+    name: "a transaction of which a statement failed is committed",
+    found: /never got it|waits for|is left|does not have it|happened twice|took effect twice|was never created/,
+    store: "sqlite",
+    edits: [{ file: "internal/sqlite/connection.ts", from: 'this.command("ROLLBACK")', to: 'this.command("COMMIT")' }]
+  },
+  {
+    name: "a lane keeps its place when it has nothing to do any more",
+    found: /is left|waits for|never got it|are held back|do not stop/,
+    store: "memory",
+    edits: [{ file: "internal/worker/laneTable.ts", from: "  table.running.delete(lane)\n", to: "" }]
+  },
+  {
+    name: "an outage is told of after its end",
+    found: /an outage of/,
+    store: "memory",
+    edits: [{ file: "internal/supervision/storeMonitor.ts", from: "  monitor.waiting.delete(waiting)\n", to: "" }]
+  }
+]

@@ -61,7 +61,7 @@ export interface Workload<in out R = never> {
  * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 40.
  * - `settleSeconds`: within which time everything must be done after the last fault, by default 600.
  * - `faults`, `operations`: how many there are, by default 20 and 24.
- * - `commands`: what operators do to executions, by default `suspend`, `resume`, `cancel` and `redrive`.
+ * - `commands`: what operators do to executions, by default all of these.
  * - `only`: which items of the plan happen, by their numbers: what is left of a plan that was shrunk. By default all of them.
  *
  * @since 0.1.0
@@ -76,7 +76,7 @@ export interface Options<R = never> {
   readonly settleSeconds?: number | undefined
   readonly faults?: number | undefined
   readonly operations?: number | undefined
-  readonly commands?: ReadonlyArray<"suspend" | "resume" | "cancel" | "redrive"> | undefined
+  readonly commands?: ReadonlyArray<"suspend" | "resume" | "cancel" | "redrive" | "terminate" | "purge"> | undefined
   readonly only?: ReadonlyArray<number> | undefined
 }
 

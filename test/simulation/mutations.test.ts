@@ -28,13 +28,13 @@ const findsWith = (
   })
 
 describe("The simulation finds that", () => {
-  for (const { found, name, tamper } of share(mutations, 0, 5)) {
+  for (const { found, name, tamper } of share(mutations, 0, 11)) {
     it.live(name, () =>
       findsWith((seed) => simulated.run({ seed, workload: Simulation.orders, tamper, settleSeconds }), found)
     )
   }
 
-  for (const { edits, found, name, store } of share(wrongSources, 0, 4)) {
+  for (const { edits, found, name, store } of share(wrongSources, 0, 9)) {
     it.live(name, () =>
       Effect.flatMap(variant(edits), ({ orders, run }) =>
         findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found)

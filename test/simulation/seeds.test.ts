@@ -13,8 +13,8 @@ const seeds = (count: number): { readonly from: number; readonly seeds: number }
   asked === null ? { from: 1, seeds: count } : { from: Number(asked[1]), seeds: Number(asked[2]) }
 
 const stores = [
-  ["memory", extent({ quick: 6, long: 40 })],
-  ["sqlite", extent({ quick: 3, long: 15 })]
+  ["memory", extent({ quick: 3, long: 30 })],
+  ["sqlite", extent({ quick: 2, long: 12 })]
 ] as const
 
 // A run of many seeds takes as long as it takes.
@@ -31,7 +31,7 @@ describe("A simulated world keeps its promises", () => {
     () =>
       Effect.flatMap(variant(tight), ({ orders, run }) =>
         Effect.gen(function* () {
-          const { from, seeds: count } = seeds(extent({ quick: 2, long: 15 }))
+          const { from, seeds: count } = seeds(extent({ quick: 1, long: 12 }))
           for (let seed = from; seed < from + count; seed++) {
             const { problems } = yield* run({ seed, workload: orders })
             assert.deepStrictEqual(problems, [], `seed ${seed}`)

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Definition from "holdfast/Definition"
 import * as Step from "holdfast/Step"
 import * as Simulation from "holdfast/testing/Simulation"
+import { long } from "../support/extent.js"
 
 const Trial = Definition.make("trial", {
   context: Schema.Struct({ email: Schema.String }),
@@ -33,11 +34,11 @@ describe("A simulation", () => {
   it.live("does the same again with the same seed, on each database", () =>
     Effect.forEach(["memory", "sqlite"] as const, (store) =>
       Effect.gen(function* () {
-        const options = { seed: 11, store, workload: Simulation.orders }
+        const options = { seed: 11, store, workload: Simulation.orders, ...(long ? {} : small) }
         const first = yield* Simulation.run(options)
         const second = yield* Simulation.run(options)
         assert.deepStrictEqual(second, first)
-        assert.isAbove(first.commits, 10)
+        assert.isAbove(first.commits, 5)
       })
     )
   )
@@ -53,9 +54,9 @@ describe("A simulation", () => {
 
   it.live("runs a user's definitions", () =>
     Effect.gen(function* () {
-      const { commits, seeds } = yield* Simulation.check({ workload: trials, seeds: 4 })
-      assert.strictEqual(seeds, 4)
-      assert.isAbove(commits, 8)
+      const { commits, seeds } = yield* Simulation.check({ workload: trials, seeds: 2 })
+      assert.strictEqual(seeds, 2)
+      assert.isAbove(commits, 4)
     })
   )
 

@@ -46,6 +46,14 @@ export const next = <A>({ from }: CatchUp, table: LaneTable<A>, reached: number)
   return next
 }
 
+/** Rows behind this position are not read in this pass: lanes whose first row failed meanwhile do not know what of theirs is there. */
+export const skip = <A>({ from }: CatchUp, table: LaneTable<A>, reached: number): void => {
+  for (const key of from.keys()) {
+    const lane = table.lanes.get(key)
+    if (lane !== undefined) lane_.leaveUnread(lane, reached)
+  }
+}
+
 /** The pass ends before all rows that were read before have been offered: lanes that took none are behind again. */
 export const abandon = <A>({ from }: CatchUp, table: LaneTable<A>): void => {
   for (const [key, position] of from) {

@@ -58,8 +58,8 @@ export interface Lane<A> {
   /** The highest position of a row that it took. */
   reached: number
   /**
-   * The position of the first row that was left in the store behind those in memory, or behind the failed one. While there is one, it takes
-   * no other: that would break the order.
+   * The position of the first row that was left in the store behind those in memory, or behind the failed one; where it is not known which is
+   * the first, one before it. While there is one, it takes no other: that would break the order.
    */
   rest: number | undefined
   /** The row that failed last, until something goes well. It is tried before all others. */
@@ -143,6 +143,13 @@ const takeFirst = <A>(lane: Lane<A>, work: Work<A>, now: number): void => {
 
 const leaveBehindFailed = <A>(lane: Lane<A>, work: Work<A>): void => {
   if (lane.failed?.id !== work.id) lane.rest = smaller(lane.rest, work.position)
+}
+
+/** Rows behind this position were passed over: where its first row failed, some of its own may be among them. */
+export const leaveUnread = <A>(lane: Lane<A>, position: number): void => {
+  const { failed, phase } = lane
+  if (failed !== undefined && (phase._tag === "Held" || phase._tag === "Behind"))
+    lane.rest = smaller(lane.rest, position)
 }
 
 /** The first row begins to run. */

@@ -169,5 +169,6 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
   const target = end < known ? Math.min(known, catchUp_.next(catchUp, table, end)) : end
   if (target <= end || target <= pass.jumped) return { _tag: "Read", page: page.next.value }
   pass.jumped = target
+  if (target > end) catchUp_.skip(catchUp, table, end)
   return { _tag: "Read", page: reader.from(target) }
 }

@@ -107,6 +107,7 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
   Effect.gen(function* () {
     const { journal } = stage
     for (const [id, commits] of journal.commits) {
+      if (journal.purges.has(id)) continue
       const execution = yield* store.load(id)
       const version = Option.match(execution, { onNone: () => 0, onSome: ({ version }) => version })
       if (version < journal.version(id)) {
@@ -119,12 +120,14 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
       }
     }
     for (const { eventId, seq, targetId } of journal.sent) {
+      if (journal.purges.has(targetId)) continue
       const execution = yield* store.load(targetId)
       if ((atEnd(execution) && !wasPassed(stage, execution, seq)) || (yield* store.isProcessed(targetId, eventId)))
         continue
       journal.problem(`${eventId} was sent to ${targetId}, which never got it`)
     }
     for (const { childId, parentId } of journal.spawned) {
+      if (journal.purges.has(parentId) || journal.purges.has(childId)) continue
       const parent = yield* store.load(parentId)
       const child = yield* store.load(childId)
       const goesOn = Option.exists(parent, ({ status }) => status === "DONE" || status === "RUNNING")
@@ -132,12 +135,12 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
     }
   })
 
-/** The events of a lane take effect in the order in which they were stored. */
+/** The events of a lane take effect in the order in which they were stored, but for what was given up while another process was at it. */
 const order = <R>({ journal }: Stage<R>): void => {
   for (const [id, commits] of journal.commits) {
     let last = 0
     for (const { processed, seq, version } of Array.from(commits.values()).sort((a, b) => a.version - b.version)) {
-      if (seq === undefined) continue
+      if (seq === undefined || journal.buried.has(seq)) continue
       if (seq < last)
         journal.problem(
           `${id} consumed ${processed ?? ""} (event ${seq}) as its version ${version}, after event ${last}`

@@ -1,6 +1,7 @@
 import type * as Duration from "effect/Duration"
 import * as Schedule from "effect/Schedule"
 import type { CommonOptions } from "../../../ExecutionRuntime.js"
+import type { Options } from "../../Simulation.js"
 import * as dice_ from "./dice.js"
 
 /** How the processes of a world work: the options of their runtimes, where the workload says nothing else. */
@@ -21,7 +22,7 @@ export interface Habits {
  * What a seed makes of them. Small pages and few places make lanes wait, fall behind and leave rows in the store with little work. Each has
  * dice of its own, so that one more changes none of the others.
  */
-export const make = (seed: number, processes: number | undefined): Habits => {
+export const make = (seed: number, { commands, processes }: Pick<Options, "commands" | "processes">): Habits => {
   const dice = (name: string): dice_.Dice => dice_.make(seed, `habit ${name}`)
   const alone = processes === undefined && dice("alone").chance(0.2)
   return {
@@ -40,7 +41,12 @@ export const make = (seed: number, processes: number | undefined): Habits => {
       maxAttempts: dice("attempts").pick(20, 20, 20, 4),
       pollInterval: dice("poll").pick("1 second", "1 second", "300 millis", "4 seconds"),
       timerInterval: dice("timers").pick("2 seconds", "500 millis"),
-      activityTtl: "3 seconds"
+      activityTtl: "3 seconds",
+      // Where operators may remove what has ended, so may this.
+      retention:
+        (commands ?? ["purge"]).includes("purge") && dice("retention").chance(0.25)
+          ? { finished: "6 seconds", failed: dice("failed").chance(0.5), interval: "2 seconds", batchSize: 2 }
+          : undefined
     },
     leases:
       alone || dice("leases").chance(0.15)

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import type { Commit, Committed } from "../../../Commit.js"
 import type { Encoded } from "../../../EncodedStore.js"
 import type { Execution } from "../../../Execution.js"
-import type { ExecutionStore } from "../../../ExecutionStore.js"
+import { type ExecutionStore, make as makeStore } from "../../../ExecutionStore.js"
 import * as fences from "../../../internal/util/fence.js"
 import * as several from "../../../internal/util/several.js"
 import type { FencingToken, Pool } from "../../../Lease.js"
@@ -28,6 +28,9 @@ interface Acknowledged {
   readonly seq: number | undefined
 }
 
+/** In which an execution may be removed. */
+const removable: ReadonlyArray<string> = ["DONE", "CANCELLED", "FAILED"]
+
 /** What processes were told by the database, and what contradicts it. */
 export class Journal {
   readonly problems: Array<string> = []
@@ -37,6 +40,9 @@ export class Journal {
   readonly commits = new Map<string, Map<number, Acknowledged>>()
   /** The numbers of the events that were given up: each is a dead letter, or was about to be one. */
   readonly buried = new Set<number>()
+  /** The executions whose removal was asked for: what is known of them may be gone, and another may have their id. */
+  readonly purges = new Set<string>()
+  private readonly store: ExecutionStore
   private readonly asked = new Set<string>()
   private readonly delayed = new Map<string, number>()
   private readonly holders = new Map<string, { readonly holder: string; readonly fence: number }>()
@@ -44,7 +50,9 @@ export class Journal {
   constructor(
     readonly world: World,
     private readonly truth: Encoded
-  ) {}
+  ) {
+    this.store = makeStore(truth)
+  }
 
   problem(text: string): void {
     this.problems.push(text)
@@ -64,16 +72,19 @@ export class Journal {
   }
 
   committed(life: Life, commit: Commit, { execution: { id, status, version } }: Committed): void {
-    const ofExecution = this.commits.get(id) ?? new Map<number, Acknowledged>()
+    const again = this.purges.has(id)
+    // Another execution with the id of one that was removed.
+    const known = again && version === 1 ? undefined : this.commits.get(id)
+    const ofExecution = known ?? new Map<number, Acknowledged>()
     this.commits.set(id, ofExecution)
     const before = ofExecution.get(version)
     const by = life.name
-    if (before !== undefined) {
+    if (before !== undefined && !again) {
       this.problem(`two commits of ${id} were acknowledged as its version ${version}: to ${before.by} and to ${by}`)
     }
     const { processed } = commit
     for (const other of ofExecution.values()) {
-      if (processed !== undefined && other.processed === processed) {
+      if (processed !== undefined && other.processed === processed && !again) {
         this.problem(`${id} consumed ${processed} twice: as its version ${other.version} and as its version ${version}`)
       }
     }
@@ -115,10 +126,26 @@ export class Journal {
     if (early > 0) this.problem(`timer ${path} of ${executionId} fired ${early.toFixed(3)} s early in ${life.name}`)
   }
 
+  /** Only what has come to its end is removed. */
+  purge(life: Life, id: string, expected: number): void {
+    const found = Effect.runSyncExit(Effect.all([this.truth.load(id), this.statusOf(id)]))
+    if (Exit.isSuccess(found)) {
+      const [stored, status] = found.value
+      const isThis = Option.exists(stored, ({ version }) => version === expected)
+      if (isThis && status !== undefined && !removable.includes(status))
+        this.problem(`${id} was removed by ${life.name} while it was ${status}`)
+    }
+    this.purges.add(id)
+  }
+
+  private statusOf(id: string): Effect.Effect<string | undefined, StoreError> {
+    return Effect.map(this.store.load(id), (found) => Option.getOrUndefined(Option.map(found, ({ status }) => status)))
+  }
+
   /** What was read must be what was acknowledged before the reading began, or later. */
   read(id: string, least: number, execution: Option.Option<Execution>): void {
     const version = Option.match(execution, { onNone: () => 0, onSome: ({ version }) => version })
-    if (version < least)
+    if (version < least && !this.purges.has(id))
       this.problem(`${id} was read at version ${version} after its version ${least} was acknowledged`)
   }
 
@@ -243,6 +270,11 @@ export const observed = (journal: Journal, life: Life, store: ExecutionStore): E
         }
       })
     ),
+  purge: (id, version) =>
+    Effect.suspend(() => {
+      journal.purge(life, id, version)
+      return store.purge(id, version)
+    }),
   deadLetters: {
     ...store.deadLetters,
     bury: (work, why, options) =>

@@ -1,4 +1,5 @@
 import * as Array from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
@@ -21,13 +22,15 @@ const Context = Schema.Struct({
   seen: Schema.Array(Schema.String),
   /** What was to happen and has happened. */
   parts: Schema.Array(Schema.String),
+  /** When the guard's timer is to fire, in seconds since the epoch. */
+  guardAt: Schema.NullOr(Schema.Number),
   /** What should not have happened. */
   wrong: Schema.Array(Schema.String)
 })
 
 type Context = typeof Context.Type
 
-const empty = { depth: 0, seen: [], parts: [], wrong: [] }
+const empty = { depth: 0, seen: [], parts: [], guardAt: null, wrong: [] }
 
 const Work = Activity.make("work", {
   payload: Schema.Struct({ depth: Schema.Number }),
@@ -64,16 +67,24 @@ const needed = ({ depth }: Context): ReadonlyArray<string> => [
   ...(depth === 0 ? ["child"] : [])
 ]
 
-/** A ping may be older than the order, and be delivered before its start. */
-const armGuard = (step: Step.Builder<Context>): Step.Builder<Context> =>
-  step.execution.context.parts.includes("guard") ? step : Step.armTimer(step, "guard", "4 seconds")
+const has = (step: Step.Builder<Context>, name: string): boolean => step.execution.context.parts.includes(name)
 
-const start = (step: Step.Builder<Context>): Step.Builder<Context> => {
+/** Arms the guard's timer, which replaces the one that is armed. */
+const guard =
+  (now: number) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> =>
+    step.pipe(
+      Step.armTimerAt("guard", now + 4),
+      Step.updateContext((context: Context) => ({ ...context, guardAt: now + 4 }))
+    )
+
+const start = (step: Step.Builder<Context>, now: number): Step.Builder<Context> => {
   const { context, id } = step.execution
-  const begun = step.pipe(
+  // A ping may be older than the order, and be delivered before its start.
+  const guarded = has(step, "guard") ? step : guard(now)(step)
+  const begun = guarded.pipe(
     Step.advance("Working"),
     Step.armTimer("first", "6 seconds"),
-    armGuard,
     Step.emitAfter(id, "8 seconds", { kind: "Later" }),
     Step.run(Work, { depth: context.depth })
   )
@@ -83,15 +94,24 @@ const start = (step: Step.Builder<Context>): Step.Builder<Context> => {
 }
 
 const timedOut =
-  (path: unknown) =>
+  (path: unknown, fireAt: unknown) =>
   (step: Step.Builder<Context>): Step.Builder<Context> => {
     if (path === "first") return step.pipe(part("first"), Step.armTimer("second", "5 seconds"))
-    return part(String(path))(step)
+    const { guardAt } = step.execution.context
+    if (path !== "guard" || fireAt === guardAt) return part(String(path))(step)
+    return Step.updateContext(step, (context: Context) => ({
+      ...context,
+      wrong: [...context.wrong, `guard fired for ${String(fireAt)}, and is armed for ${guardAt}`]
+    }))
   }
 
-/** A ping ends the wait for the guard's timer. */
-const pinged = (step: Step.Builder<Context>): Step.Builder<Context> =>
-  step.execution.context.parts.includes("guard") ? step : step.pipe(Step.cancelTimer("guard"), part("guard"))
+/** A ping ends the wait for the guard's timer, or begins it anew. */
+const pinged =
+  (eventId: string, now: number) =>
+  (step: Step.Builder<Context>): Step.Builder<Context> => {
+    if (has(step, "guard")) return step
+    return Hash.string(eventId) % 3 === 0 ? guard(now)(step) : step.pipe(Step.cancelTimer("guard"), part("guard"))
+  }
 
 const joined = (step: Step.Builder<Context>): Step.Builder<Context> => {
   const after = Step.join(step)
@@ -99,13 +119,13 @@ const joined = (step: Step.Builder<Context>): Step.Builder<Context> => {
 }
 
 const react =
-  (event: Event.Event) =>
+  (event: Event.Event, now: number) =>
   (step: Step.Builder<Context>): Step.Builder<Context> => {
     switch (event.kind) {
       case Event.WellKnownKind.Start:
-        return start(step)
+        return start(step, now)
       case Event.WellKnownKind.Timeout:
-        return timedOut(event.data["path"])(step)
+        return timedOut(event.data["path"], event.data["fire_at"])(step)
       case Event.WellKnownKind.ActivityEnded:
         return part("work")(step)
       case Event.WellKnownKind.Cancel:
@@ -113,7 +133,7 @@ const react =
       case "Later":
         return part("later")(step)
       case "Ping":
-        return pinged(step)
+        return pinged(event.id, now)(step)
       default:
         return joined(step)
     }
@@ -143,7 +163,8 @@ const order = (failed: Map<string, number>) =>
         // A long step, in which the process may lose its lease.
         if ((yield* Random.next) < 0.1) yield* Effect.sleep(`${yield* Random.nextIntBetween(1, 2_000)} millis`)
         const step = yield* Step.make(execution, event)
-        return step.pipe(saw(event.id), react(event), finished)
+        const now = (yield* Clock.currentTimeMillis) / 1_000
+        return step.pipe(saw(event.id), react(event, now), finished)
       })
   })
 

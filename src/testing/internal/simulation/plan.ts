@@ -20,7 +20,7 @@ export type Kind = "read" | "write" | "upkeep"
 /** What is wrong with the database for a time. */
 export type Trouble = "away" | "busy" | "disk-full" | "read-only"
 
-export type Command = "suspend" | "resume" | "cancel" | "redrive"
+export type Command = "suspend" | "resume" | "cancel" | "redrive" | "terminate" | "purge"
 
 /** One thing that happens, at a time in milliseconds. `id` stays the same where others are left out. */
 export type Item = { readonly id: number; readonly at: number } & (
@@ -80,7 +80,11 @@ const fault = (dice: dice_.Dice, processes: number): Undated => {
   if (which < 16) return { _tag: "Kill", process, steps: dice.between(1, 300), millis: dice.between(10, 10_000) }
   if (which < 17) return { _tag: "Restart", process }
   if (which < 19) return { _tag: "Freeze", process, millis: dice.between(100, 12_000) }
-  return { _tag: "Clock", process, millis: dice.between(-5_000, 5_000) }
+  return {
+    _tag: "Clock",
+    process,
+    millis: dice.chance(0.2) ? dice.between(-90_000, 90_000) : dice.between(-5_000, 5_000)
+  }
 }
 
 type WithoutPlace<A> = A extends unknown ? Omit<A, "id" | "at"> : never

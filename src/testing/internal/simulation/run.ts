@@ -30,11 +30,11 @@ export interface Given<R> extends Options<R> {
 
 /** How much happens by default. */
 const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => ({
-  processes: habits_.make(seed, processes).alone ? 1 : (processes ?? 3),
+  processes: habits_.make(seed, { commands, processes }).alone ? 1 : (processes ?? 3),
   millis: (seconds ?? 40) * 1_000,
   faults: faults ?? 20,
   operations: operations ?? 24,
-  commands: commands ?? ["suspend", "resume", "cancel", "redrive"]
+  commands: commands ?? ["suspend", "resume", "cancel", "redrive", "terminate", "purge"]
 })
 
 /** The things that a seed makes happen, those of them that are asked for. */
@@ -47,7 +47,7 @@ export const plan = <R>(given: Given<R>): ReadonlyArray<plans.Item> => {
 const stage = <R>(given: Given<R>): Effect.Effect<Stage<R>, StoreError, Scope.Scope> =>
   Effect.gen(function* () {
     const { seed, tamper = (encoded) => encoded, workload } = given
-    const habits = habits_.make(seed, given.processes)
+    const habits = habits_.make(seed, given)
     const backend = yield* backends.make(given.store ?? "memory", habits)
     const world = new World(dice_.make(seed, "order"))
     const network = new Network(world, dice_.make(seed, "network"), { ...habits, sql: backend.sql })
@@ -72,6 +72,10 @@ const command = (item: plans.Item & { readonly _tag: "Command" }, id: string) =>
         return control.cancel(id, { children: "cancel" })
       case "redrive":
         return control.redrive(id)
+      case "terminate":
+        return control.terminate(id)
+      case "purge":
+        return control.purge(id)
     }
   })
 

@@ -141,10 +141,12 @@ export class World {
           if (this.dice.chance(0.02)) this.advance(5_000)
           if (!this.runTask()) {
             // What waits for a turn of the event loop has had it by now.
-            if (i === 0 && (this.now >= until || !this.advance())) {
+            if (i > 0) break
+            if (this.now >= until) {
               resume(Effect.succeed(done()))
               return
             }
+            if (!this.advance(until - this.now)) this.now = until
             break
           }
         }

@@ -42,11 +42,15 @@ const OrderLive = Order.toLayer({
 })
 
 /** A process on a store that others share: it hears of what they write by its poll alone. */
-const run = <A, E>(store: Store, live: Layer.Layer<A, E, ExecutionRuntime.ExecutionRuntime>) =>
+const run = <A, E>(
+  store: Store,
+  live: Layer.Layer<A, E, ExecutionRuntime.ExecutionRuntime>,
+  options: ExecutionRuntime.CommonOptions = { activityTtl: "2 seconds" }
+) =>
   Layer.build(
     live.pipe(
       // What still runs at the end of a test is not waited for: nobody moves the clock then.
-      Layer.provideMerge(ExecutionRuntime.layer({ shutdownTimeout: 0, activityTtl: "2 seconds" })),
+      Layer.provideMerge(ExecutionRuntime.layer({ ...options, shutdownTimeout: 0 })),
       Layer.provide(Layer.succeed(ExecutionStore.ExecutionStore, store))
     )
   )
@@ -168,6 +172,14 @@ const halts = [
   ["FAILED", "redrive"]
 ] as const
 
+/** A process whose looks at the store are so far apart that minutes cost little. */
+const idle: ExecutionRuntime.CommonOptions = {
+  activityTtl: "1 minute",
+  pollInterval: "5 seconds",
+  timerInterval: "1 hour",
+  statsInterval: "1 hour"
+}
+
 /** An execution that waits for an activity and is halted; `shared` is its store to a process that hears of no other's writes. */
 const halted = (store: Store, halt: (typeof halts)[number][0]) =>
   Effect.gen(function* () {
@@ -175,8 +187,8 @@ const halted = (store: Store, halt: (typeof halts)[number][0]) =>
     const control = yield* client(Control.make())
     const { execution } = yield* client(Order.start("x", { log: [] }))
     const shared = Support.deaf(store)
-    yield* run(shared, OrderLive)
-    yield* TestClock.adjust("2 seconds")
+    yield* run(shared, OrderLive, idle)
+    yield* TestClock.adjust("6 seconds")
     const started = yield* Support.load(store, execution.id)
     yield* store.save({ ...started, status: halt, error: halt === "FAILED" ? "another step" : null })
     return { client, control, execution, shared }
@@ -190,13 +202,15 @@ Support.onEach("An activity of an execution that is halted", (makeStore) => {
         let runs = 0
         yield* run(
           shared,
-          Charge.toLayer(() => Effect.sync(() => `run ${++runs}`))
+          Charge.toLayer(() => Effect.sync(() => `run ${++runs}`)),
+          idle
         )
         // Long enough for the longest time between two looks at it.
         yield* TestClock.adjust("65 seconds")
         assert.strictEqual(runs, 0)
         yield* control[goOn](execution.id)
-        yield* TestClock.adjust("3 seconds")
+        // Two polls, which is less than what is left until the next look at it.
+        yield* TestClock.adjust("11 seconds")
         assert.strictEqual(runs, 1)
         assert.deepStrictEqual((yield* client(Order.get("x"))).context.log, ["run 1 after 1"])
       })
@@ -236,7 +250,8 @@ Support.onEach("An activity whose execution goes on while a process finds it hal
               runs.push(now)
               return "run"
             })
-          )
+          ),
+          idle
         )
         yield* TestClock.adjust("5 minutes")
         assert.lengthOf(runs, 1)

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { afterAll } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as LibsqlStore from "holdfast/LibsqlStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
-import * as Subject from "holdfast/testing/Subject"
+import * as ContractShare from "../support/contractShare.js"
 import * as Libsql from "../support/libsql.js"
 import * as LibsqlServer from "../support/libsqlServer.js"
 import * as Replica from "../support/sqld/replica.js"
@@ -30,11 +30,14 @@ const layerWith = (options: Options) =>
   )
 
 // What is read from the copy, and what is decided beside it; all the rest is the server's, whose stand-in has the whole suite.
-describe("LibsqlStore with a copy of a server's stand-in", () => {
-  const subject = Subject.make(layerWith({}), { layerWith, raw: Libsql.raw })
-  const { commit, concurrency, corruption, foreign, listing, prefix, purge, trace } = ContractSuite.topics
-  for (const topic of [commit, trace, listing, prefix, purge, foreign, corruption, concurrency]) topic(subject)
-})
+const { commit, concurrency, corruption, foreign, listing, prefix, purge, trace } = ContractSuite.topics
+
+ContractShare.suite(
+  "LibsqlStore with a copy of a server's stand-in",
+  layerWith({}),
+  { layerWith, raw: Libsql.raw, part: { of: 5, rest: 3 } },
+  [commit, trace, listing, prefix, purge, foreign, corruption, concurrency]
+)
 
 if (Option.isSome(LibsqlServer.primary)) {
   const { authToken, url } = LibsqlServer.primary.value

@@ -4,20 +4,26 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as String from "effect/String"
 import * as SqlStore from "holdfast/SqlStore"
-import * as ContractSuite from "holdfast/testing/ContractSuite"
+import * as ContractShare from "../support/contractShare.js"
+import * as Schema from "../support/schema.js"
 import { insertion } from "../support/sqlRows.js"
 
 // The application's own conventions for names must not reach the store's tables.
-const client = SqliteClient.layer({
-  filename: ":memory:",
-  transformQueryNames: String.camelToSnake,
-  transformResultNames: String.snakeToCamel
-})
+const client = Layer.unwrapScoped(
+  Effect.map(Schema.file, (filename) =>
+    SqliteClient.layer({
+      filename,
+      transformQueryNames: String.camelToSnake,
+      transformResultNames: String.snakeToCamel
+    })
+  )
+)
 
 const layerWith = (options: SqlStore.Options) => Layer.provideMerge(SqlStore.layer(options), client)
 
-ContractSuite.suite("SqlStore", layerWith({}), {
+ContractShare.suite("SqlStore", layerWith({}), {
   layerWith,
+  part: { of: 3, rest: 1 },
   raw: (table, row) =>
     Effect.flatMap(SqlClient.SqlClient, (client) => {
       const { params, sql } = insertion(table, row)

@@ -1,7 +1,8 @@
 import * as SqliteStore from "holdfast/SqliteStore"
-import * as ContractSuite from "holdfast/testing/ContractSuite"
+import * as ContractShare from "../support/contractShare.js"
 
 const layerWith = (options: Omit<SqliteStore.Options, "filename">) =>
   SqliteStore.layer({ ...options, filename: ":memory:" })
 
-ContractSuite.suite("SqliteStore in memory", layerWith({}), { layerWith })
+// It is the store on a file, which has the whole suite, without what other processes may do.
+ContractShare.suite("SqliteStore in memory", layerWith({}), { layerWith, part: { of: 3, rest: 2 } })

@@ -19,7 +19,7 @@ import * as QueueWorker from "holdfast/QueueWorker"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as SqlStore from "holdfast/SqlStore"
 import { StoreCorrupt, type StoreError, StoreRejected, StoreUnavailable } from "holdfast/StoreError"
-import { share } from "../support/extent.js"
+import { extent, longer, share } from "../support/extent.js"
 import * as Client from "../support/sqlClient.js"
 import * as Temp from "../support/temp.js"
 import * as Support from "../support/workers.js"
@@ -192,7 +192,7 @@ const well = { live: true, problems: [] }
 
 describe("No answer of the store ends", () => {
   for (const [index, [operation, row]] of Object.entries(rows).entries()) {
-    it.scoped(`the fiber in which ${operation}`, () =>
+    it.scoped(longer(`the fiber in which ${operation}`), () =>
       Effect.gen(function* () {
         const store = yield* polled
         let answer: StoreError | undefined
@@ -294,8 +294,10 @@ describe("No answer of the store ends", () => {
       })
   )
 
+  const minutes = extent({ quick: 30, long: 120 })
+
   it.scoped(
-    "any of them, also when it lasts for hours; they go on within a minute, and ask twice a minute meanwhile",
+    longer("any of them, also when it lasts for hours; they go on within a minute, and ask twice a minute meanwhile"),
     () =>
       Effect.gen(function* () {
         const store = yield* polled
@@ -319,7 +321,7 @@ describe("No answer of the store ends", () => {
         yield* eventually(readiness(runtime), well)
         away = true
         yield* Effect.forEach(Object.values(rows), (row, i) => row.work(store, i))
-        yield* TestClock.adjust("2 hours")
+        yield* TestClock.adjust(`${minutes} minutes`)
         const { live, problems } = yield* readiness(runtime)
         assert.isTrue(live)
         for (const fiber of ["outbox", "spawns", "timers", "shards", "retention", "telemetry"]) {
@@ -328,7 +330,7 @@ describe("No answer of the store ends", () => {
             new RegExp(`^${fiber}: has waited for the store for \\d{4} s: .*ECONNREFUSED`, "m")
           )
         }
-        assert.isBelow(asked, 7 * 2 * 60 * 4)
+        assert.isBelow(asked, 7 * 2 * minutes * 2)
         away = false
         yield* TestClock.adjust("1 minute")
         yield* eventually(
@@ -366,7 +368,7 @@ describe("A runtime on a database", () => {
     "that may only be read": ofConnection((sql) => sql`PRAGMA query_only = 1`, "PRAGMA query_only = 0"),
     "that another process has locked": Effect.gen(function* () {
       const filename = yield* Temp.database
-      const store = yield* SqliteStore.make({ filename, busyTimeout: "1 second" })
+      const store = yield* SqliteStore.make({ filename, busyTimeout: "200 millis" })
       const other = yield* Effect.acquireRelease(
         Effect.sync(() => new Database(filename)),
         (database) => Effect.sync(() => database.close())

@@ -14,7 +14,7 @@ import * as RqliteStore from "holdfast/RqliteStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Transfer from "holdfast/Transfer"
 import { fill } from "../support/cliStore.js"
-import { extent } from "../support/extent.js"
+import { extent, longer } from "../support/extent.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as SqldServer from "../support/sqld/server.js"
 import * as temp from "../support/temp.js"
@@ -55,7 +55,7 @@ const harel: Opening = Effect.gen(function* () {
   return yield* SqliteStore.make({ filename })
 })
 
-const many = extent({ quick: 60, long: 2000 })
+const many = extent({ quick: 60, long: 400 })
 
 const some: Opening = Effect.tap(sqlite, (store) =>
   Effect.gen(function* () {
@@ -74,7 +74,7 @@ describe("a store that is moved", () => {
     ["harel's file", harel]
   ] as const) {
     for (const [name, target] of others) {
-      it.scopedLive(`from ${from} to ${name} and back is the same`, () =>
+      it.scopedLive((from === "SQLite" ? longer : String)(`from ${from} to ${name} and back is the same`), () =>
         Effect.gen(function* () {
           const [first, second, third] = yield* Effect.all([source, target, sqlite])
           const there = yield* imported(second, exported(first, 13))

@@ -7,7 +7,10 @@ type Task = TestContext["task"] | NonNullable<TestContext["task"]["suite"]>
 
 const isLonger = (task: Task): boolean => task.name.includes(mark) || (task.suite !== undefined && isLonger(task.suite))
 
-const names = (path: string): boolean => /\blonger\(|shareOfTests\(|ContractShare\./.test(readFileSync(path, "utf8"))
+const naming =
+  /import \{[^}]*\b(longer|shareOfTests)\b[^}]*\} from "[./]+support\/extent\.js"|support\/contractShare\.js/
+
+const names = (path: string): boolean => naming.test(readFileSync(path, "utf8"))
 
 beforeEach(({ skip, task }) => {
   if (!isLonger(task) && names(task.file.filepath)) skip()

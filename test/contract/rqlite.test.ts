@@ -32,7 +32,7 @@ const raw = (table: Subject.Table, row: Subject.Row) =>
 // Under TestClock no time passes by itself: what is tried again is tried at once.
 const standIn = (options: RqliteStore.StoreOptions) =>
   Layer.unwrapScoped(
-    Effect.map(RqliteServer.make({ initial: Schema.database() }), ({ urls }) =>
+    Effect.map(RqliteServer.make({ initial: Schema.database("") }), ({ urls }) =>
       store({ ...options, urls, prefix: "", retry: Schedule.recurs(5) }, NodeHttpClient.layerUndici)
     )
   )

@@ -8,15 +8,17 @@ import * as Effect from "effect/Effect"
 import { ddl } from "holdfast/internal/schema/schema"
 import * as Temp from "./temp.js"
 
-let bytes: Buffer | undefined
+const made = new Map<string, Buffer>()
 
-/** Its bytes, as SQLite keeps it in a file. */
-export const database = (): Buffer => {
-  if (bytes !== undefined) return bytes
+/** Its bytes, as SQLite keeps it in a file; the prefix is that of most stores by default. */
+export const database = (prefix = "harel_"): Buffer => {
+  const known = made.get(prefix)
+  if (known !== undefined) return known
   const db = new Sqlite(":memory:")
-  for (const sql of ddl("")) db.exec(sql)
-  bytes = db.serialize()
+  for (const sql of ddl(prefix)) db.exec(sql)
+  const bytes = db.serialize()
   db.close()
+  made.set(prefix, bytes)
   return bytes
 }
 

@@ -215,7 +215,9 @@ for (const { make, name } of stores) {
         yield* Effect.forEach(ids, (id, i) => running(id, i % 50 === 3 ? "none" : "1"), { concurrency: 64 })
         assert.deepStrictEqual(
           shown(yield* problems(OrderV2)),
-          ["003", "053", "103"].map((n) => `order-${n}: context at cents: Expected a positive number, actual NaN`)
+          ["003", "053", "103"].map(
+            (n) => `order-${n}: context at cents: the migration from version 1 to 2 failed: NaN is not a JSON number`
+          )
         )
         const { migrated, problems: left } = yield* Definition.migrateAll(OrderV2)
         assert.deepStrictEqual([migrated, left], [102, yield* problems(OrderV2)])
@@ -324,6 +326,30 @@ describe("A check of definitions", () => {
 })
 
 describe("Migrating all", () => {
+  it.effect("goes on behind an execution that the store refuses in its new version", () =>
+    Effect.gen(function* () {
+      const Grown = Definition.make("order", {
+        version: 2,
+        context: Schema.Struct({ text: Schema.String }),
+        migrations: { 1: ({ context }) => ({ context: { text: "x".repeat(Number(context["total"])) } }) }
+      })
+      for (const [id, total] of [
+        ["a", "1"],
+        ["b", "2000"],
+        ["c", "1"]
+      ] as const) {
+        yield* running(id, total)
+      }
+      const { migrated, problems: left } = yield* Definition.migrateAll(Grown)
+      assert.strictEqual(migrated, 2)
+      assert.deepStrictEqual(
+        left.map(({ executionId, subject }) => [executionId, subject]),
+        [["b", "context"]]
+      )
+      assert.include(left[0]?.problem ?? "", "1000")
+    }).pipe(Effect.provide(Layer.effect(ExecutionStore.ExecutionStore, MemoryStore.make({ maxContextBytes: 1000 }))))
+  )
+
   it.effect("keeps what waits, and says in the trace what it did", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore.ExecutionStore

@@ -181,7 +181,8 @@ const migrate = Command.make(
           const before = yield* run(true)
           if (options["dry-run"] || before.migrated === 0) {
             const said = yield* printMigrated(json, "migrate would change", before)
-            return before.problems.length === 0 ? yield* note(said) : yield* unsound(said)
+            if (before.problems.length === 0) return yield* note(said)
+            return yield* options["dry-run"] ? unsound(said) : refused(said)
           }
           const question = `migrate ${format.many(before.migrated, "execution")} to ${namesOf(definitions)}?`
           if (!options.yes && !(yield* screen.confirm(question))) return yield* refused("nothing was changed")

@@ -77,8 +77,17 @@ const write = (
       contextOut: after.context,
       timestamp: (yield* Clock.currentTimeMillis) / 1000
     })
-    yield* store.commit(after, { trace, origin: originOfCommand(before.value, command), attributes })
-    return { migrated: true, problems: [] }
+    const { definitionVersion } = before.value
+    return yield* store.commit(after, { trace, origin: originOfCommand(before.value, command), attributes }).pipe(
+      Effect.as<Outcome>({ migrated: true, problems: [] }),
+      Effect.catchTag("StoreRejected", (error) => {
+        // Such as a context that has become too large. The others are migrated all the same.
+        if (error.reason !== "invalid-input" && error.reason !== "too-large") return error
+        const { detail: problem, path = "" } = error
+        const found = { definition: deployed.name, executionId: id, definitionVersion, subject: "context" }
+        return Effect.succeed<Outcome>({ migrated: false, problems: [{ ...found, path, problem }] })
+      })
+    )
   })
 
 const conflictRetry = Schedule.exponential("5 millis").pipe(Schedule.jittered, Schedule.intersect(Schedule.recurs(9)))

@@ -3,6 +3,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { MigratedState, Migration, StoredState } from "../../Definition.js"
 import type { Execution } from "../../Execution.js"
+import { stringify } from "../codec/stringify.js"
 import type { Problem } from "../processor/parseProblem.js"
 import { isObject, objectCodec } from "../processor/schemaCodec.js"
 import { historyTo } from "../processor/step.js"
@@ -102,6 +103,12 @@ export const migrate = (
     const made = run(migration, stored)
     if (Either.isLeft(made)) return Either.left({ _tag: "Failed", from, to: from + 1, ...made.left })
     stored = made.right
+  }
+  // What the store would refuse does not migrate, whatever the schema says to it.
+  const written = stringify(stored.context)
+  if (Either.isLeft(written)) {
+    const { path, problem } = written.left
+    return Either.left({ _tag: "Failed", from: version - 1, to: version, path, problem })
   }
   return Either.right({
     ...execution,

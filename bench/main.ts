@@ -15,6 +15,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { activities } from "./activities.js"
+import { attributes } from "./attributes.js"
 import { commit } from "./commit.js"
 import { flow } from "./flow.js"
 import type { Figure } from "./internal/figure.js"
@@ -34,6 +35,7 @@ const topics: ReadonlyMap<string, { readonly run: Topic; readonly needs?: string
   ["reads", { run: reads }],
   ["flow", { run: flow }],
   ["activities", { run: activities }],
+  ["attributes", { run: attributes }],
   ["latency", { run: latency }],
   ["memory", { run: memory }],
   ["monitor", { run: monitor }],

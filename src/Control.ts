@@ -10,9 +10,10 @@ import type * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { ChildrenLive, ControlConflict, HasParent, NoSuchExecution, WrongStatus } from "./ControlError.js"
+import type { DeadLetter } from "./DeadLetter.js"
 import type { Event } from "./Event.js"
 import type { ExecutionSummary } from "./Execution.js"
-import type { ExecutionFilter, ExecutionStore } from "./ExecutionStore.js"
+import type { DeadLetterFilter, ExecutionFilter, ExecutionStore } from "./ExecutionStore.js"
 import * as internal from "./internal/control/control.js"
 import type { JsonObject } from "./Json.js"
 import type { StoreConflict, StoreCorrupt, StoreError, StoreRejected } from "./StoreError.js"
@@ -138,6 +139,66 @@ export type Bulk<Options> = (
 ) => Stream.Stream<BulkPage, StoreError>
 
 /**
+ * Which page of the dead letters that a filter selects comes first, and how large pages are.
+ *
+ * - `limit`: how many a page has at most, 1 to 1,000, by default 100.
+ * - `cursor`: where to go on: the `nextCursor` of the last page that was done.
+ * - `dryRun`: whether to change nothing and only give what is selected, by default false.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetterBulkOptions {
+  readonly limit?: number | undefined
+  readonly cursor?: number | undefined
+  readonly dryRun?: boolean | undefined
+}
+
+/**
+ * What became of one page of the dead letters that a filter selects.
+ *
+ * - `selected`: those of this page, as they were before it.
+ * - `changed`: the ids of those that were redriven or discarded.
+ * - `unchanged`: the ids of those that were gone already, and of those that stay because their work is there again: the path of the timer
+ *   is armed for another time, or there is another activity of the key.
+ * - `corrupt`: rows that do not decode as dead letters, which were passed over.
+ * - `nextCursor`: the `cursor` by which to go on behind this page, none at the end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetterBulkPage {
+  readonly selected: ReadonlyArray<DeadLetter>
+  readonly changed: ReadonlyArray<number>
+  readonly unchanged: ReadonlyArray<number>
+  readonly corrupt: ReadonlyArray<StoreCorrupt>
+  readonly nextCursor: Option.Option<number>
+}
+
+/**
+ * What is done to all dead letters that a filter selects, in the order of their ids, page after page.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type DeadLetterBulk = (
+  filter: DeadLetterFilter,
+  options?: DeadLetterBulkOptions
+) => Stream.Stream<DeadLetterBulkPage, StoreError>
+
+/**
+ * What is done to dead letters: `redrive` puts their work back, `discard` removes them for good. Those are meant that were given up before
+ * it began: what is given up again meanwhile is no part of it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ManyDeadLetters {
+  readonly redrive: DeadLetterBulk
+  readonly discard: DeadLetterBulk
+}
+
+/**
  * The commands on all that a filter selects: by definition, status, attributes and what else `ExecutionStore.ExecutionFilter` has.
  *
  * Of what the filter selects, a command is for those in a status in which it changes something; a filter that names another status is
@@ -147,6 +208,8 @@ export type Bulk<Options> = (
  * A page is read, and changed, when the stream is asked for it. What ends the stream, as a store that is down, leaves the pages before as
  * they are done: go on behind the last one by its `nextCursor`, or begin anew, which finds less to do. One execution that cannot be
  * changed does not end it.
+ *
+ * `deadLetters` are changed by a filter of their own, in the same manner: by definition, kind of work, reason, age and execution.
  *
  * @since 0.1.0
  * @category models
@@ -158,11 +221,12 @@ export interface Many {
   readonly terminate: Bulk<ReasonOptions>
   readonly redrive: Bulk<RedriveOptions>
   readonly purge: Bulk<PurgeOptions>
+  readonly deadLetters: ManyDeadLetters
 }
 
 /**
- * How many executions a command on many has selected, changed with all below them, found to need no change, and could not change; and how
- * many rows did not decode.
+ * How many executions, or dead letters, a command on many has selected, changed, found to need no change, and could not change; and how many
+ * rows did not decode.
  *
  * @since 0.1.0
  * @category models
@@ -277,12 +341,12 @@ export interface Control {
  * @since 0.1.0
  * @category accessors
  */
-export const total = <E, R>(pages: Stream.Stream<BulkPage, E, R>): Effect.Effect<Totals, E, R> =>
+export const total = <E, R>(pages: Stream.Stream<BulkPage | DeadLetterBulkPage, E, R>): Effect.Effect<Totals, E, R> =>
   Stream.runFold(pages, { selected: 0, changed: 0, unchanged: 0, failed: 0, corrupt: 0 }, (sum, page) => ({
     selected: sum.selected + page.selected.length,
     changed: sum.changed + page.changed.length,
     unchanged: sum.unchanged + page.unchanged.length,
-    failed: sum.failed + page.failed.length,
+    failed: sum.failed + ("failed" in page ? page.failed.length : 0),
     corrupt: sum.corrupt + page.corrupt.length
   }))
 

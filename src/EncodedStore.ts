@@ -696,6 +696,10 @@ export interface Encoded extends EncodedActivities {
   readonly listDeadLetters: (query: {
     readonly kind: Kind | undefined
     readonly executionId: string | undefined
+    readonly executionIdPrefix: string | undefined
+    readonly definitionId: string | undefined
+    readonly reason: ReadonlyArray<string> | undefined
+    readonly diedBefore: number | undefined
     readonly after: number | undefined
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<EncodedDeadLetter>, StoreError>

@@ -23,7 +23,7 @@ import type {
   TraceStep,
   Work
 } from "./Commit.js"
-import type { Burial, DeadLetter, Failure, Kind } from "./DeadLetter.js"
+import type { Burial, DeadLetter, Failure, Kind, Reason } from "./DeadLetter.js"
 import type { ActivityRun, Encoded, Rows } from "./EncodedStore.js"
 import type { Event } from "./Event.js"
 import type { Attributes, Execution, ExecutionPage, ExecutionSummary, Status } from "./Execution.js"
@@ -159,15 +159,34 @@ export interface DueTimers {
 }
 
 /**
- * Which dead letters: those of a kind, those of an execution (see `DeadLetter.executionId`), those with an id above `after`, at most
- * `limit` of them (1 to 1,000, by default 100). Without a filter, all.
+ * Which dead letters. Without a filter, all.
+ *
+ * - `kind`: only those of this kind of work.
+ * - `executionId`: only those of this execution, see `DeadLetter.executionId`; `executionIdPrefix`: of executions whose ids begin with
+ *   exactly this text; `definitionId`: of executions of this definition.
+ * - `reason`: only those given up for any of these; an empty list matches nothing.
+ * - `diedBefore`: only those given up at this time or earlier.
  *
  * @since 0.1.0
  * @category models
  */
-export interface DeadLetterQuery {
+export interface DeadLetterFilter {
   readonly kind?: Kind | undefined
   readonly executionId?: string | undefined
+  readonly executionIdPrefix?: string | undefined
+  readonly definitionId?: string | undefined
+  readonly reason?: ReadonlyArray<Reason> | undefined
+  readonly diedBefore?: Time.Input | undefined
+}
+
+/**
+ * Which dead letters to list: see {@link DeadLetterFilter}; those with an id above `after`, at most `limit` of them (1 to 1,000, by default
+ * 100).
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface DeadLetterQuery extends DeadLetterFilter {
   readonly after?: number | undefined
   readonly limit?: number | undefined
 }

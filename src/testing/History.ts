@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
 import type { ActivityEntry, Commit, WorkItem } from "../Commit.js"
-import type { Burial, DeadLetter, Failure, Kind } from "../DeadLetter.js"
+import { type Burial, type DeadLetter, type Failure, type Kind, Reason } from "../DeadLetter.js"
 import * as Event from "../Event.js"
 import * as Execution from "../Execution.js"
 import {
@@ -209,6 +209,10 @@ const query = FastCheck.record(
 
 const deadLetterQuery = FastCheck.record(
   {
+    definitionId,
+    executionIdPrefix: id,
+    reason: FastCheck.array(FastCheck.constantFrom(...Reason.literals), { maxLength: 2 }),
+    diedBefore: FastCheck.integer({ min: 0, max: 10 }),
     kind: FastCheck.constantFrom<Kind>("Outbox", "Spawn", "Timer", "Activity"),
     executionId: id,
     limit: FastCheck.integer({ min: 1, max: 4 })

@@ -186,6 +186,17 @@ describe("the commands that steer", () => {
         "redrive: there is nothing to change"
       ])
       expect(values(yield* run("dead-letter redrive --kind outbox --dry-run --json"))).toMatchObject([{ id: 1 }])
+      for (const none of ["--reason corrupt", "--definition parcel", "--execution-prefix x", "--older-than=3650days"]) {
+        expect((yield* run(`dead-letter redrive ${none} --yes`)).notes).toEqual(["redrive: there is nothing to change"])
+      }
+      const selected = "--definition order --reason attempts,rejected --execution-prefix order- --older-than=0seconds"
+      expect(values(yield* run(`dead-letter list ${selected} --json`))).toMatchObject([{ id: 1 }])
+      const shown = yield* run(`dead-letter discard ${selected} --dry-run`)
+      expect([shown.out.length, shown.notes]).toEqual([2, ["discard would change 1 dead letter"]])
+      expect((yield* run("dead-letter redrive --reason bored --yes")).code).toBe(2)
+      expect((yield* run("dead-letter redrive --older-than soon --yes")).code).toBe(2)
+      // Nobody is there to answer.
+      expect((yield* run(`dead-letter redrive ${selected}`)).code).toBe(2)
       expect((yield* run("dead-letter redrive 1")).out).toEqual(["1"])
       const { deadLetters, outbox } = yield* inStore((store) => store.stats)
       expect([deadLetters.count, outbox.count]).toEqual([0, 2])

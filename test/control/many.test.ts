@@ -2,8 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
 import type * as Commit from "holdfast/Commit"
 import * as Control from "holdfast/Control"
+import * as Event from "holdfast/Event"
 import type * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
@@ -192,6 +194,109 @@ describe("Control.many", () => {
         assert.deepInclude(error, { _tag: "StoreRejected", path })
       }
       assert.deepStrictEqual(yield* statuses(store), { a: "RUNNING" })
+    })
+  )
+})
+
+const givenUp = (store: Store, id: string, targetId: string) =>
+  Effect.gen(function* () {
+    const [seq = 0] = yield* store.enqueue([{ targetId, event: Event.make({ id, kind: "Paid" }) }])
+    yield* store.deadLetters.bury({ _tag: "Outbox", seq }, { reason: "attempts", attempts: 3, error: "no answer" })
+  })
+
+describe("Control.many.deadLetters", () => {
+  const letterIds = (pages: ReadonlyArray<Control.DeadLetterBulkPage>) =>
+    pages.map(({ selected }) => selected.map(({ executionId }) => executionId))
+
+  const collect = <E>(pages: Stream.Stream<Control.DeadLetterBulkPage, E>) =>
+    Effect.map(Stream.runCollect(pages), (chunk) => [...chunk])
+
+  const filled = Effect.gen(function* () {
+    const store = yield* MemoryStore.make()
+    const { many } = yield* controlOn(store)
+    for (const target of ["a", "b", "c", "d", "e"]) yield* givenUp(store, `shop:${target}`, target)
+    yield* save(store, "a", { definitionId: "refund" })
+    return { store, letters: many.deadLetters }
+  })
+
+  const nothing = { selected: 0, changed: 0, unchanged: 0, failed: 0, corrupt: 0 }
+
+  it.effect("redrives and discards what the filter selects, in pages, and counts", () =>
+    Effect.gen(function* () {
+      const { letters, store } = yield* filled
+      const dry = yield* collect(letters.redrive({ executionIdPrefix: "" }, { limit: 2, dryRun: true }))
+      assert.deepStrictEqual(letterIds(dry), [["a", "b"], ["c", "d"], ["e"]])
+      assert.lengthOf((yield* store.deadLetters.list()).entries, 5)
+      const one = { ...nothing, selected: 1, changed: 1 }
+      assert.deepStrictEqual(yield* Control.total(letters.redrive({ definitionId: "refund" })), one)
+      const { entries } = yield* store.pendingOutbox()
+      assert.deepStrictEqual(
+        entries.map(({ targetId }) => targetId),
+        ["a"]
+      )
+      assert.deepStrictEqual(yield* Control.total(letters.discard({ executionId: "b" })), one)
+      assert.deepStrictEqual(yield* Control.total(letters.discard({ reason: ["corrupt"] })), nothing)
+      const rest = yield* Control.total(letters.redrive({}, { limit: 1 }))
+      assert.deepStrictEqual(rest, { ...nothing, selected: 3, changed: 3 })
+      assert.deepStrictEqual((yield* store.deadLetters.list()).entries, [])
+    })
+  )
+
+  it.effect("goes on behind a page, and says of which nothing came", () =>
+    Effect.gen(function* () {
+      const { letters, store } = yield* filled
+      const [first] = yield* collect(Stream.take(letters.discard({}, { limit: 2 }), 1))
+      assert.deepStrictEqual(first?.changed, [1, 2])
+      const cursor = Option.getOrUndefined(first?.nextCursor ?? Option.none())
+      // Somebody else is quicker.
+      const racing: Store = {
+        ...store,
+        deadLetters: {
+          ...store.deadLetters,
+          list: (query) => Effect.tap(store.deadLetters.list(query), () => store.deadLetters.discard(4))
+        }
+      }
+      const { many } = yield* controlOn(racing)
+      const [rest] = yield* collect(many.deadLetters.discard({}, { cursor }))
+      assert.deepStrictEqual([rest?.changed, rest?.unchanged], [[3, 5], [4]])
+    })
+  )
+
+  it.effect("ends, whatever of it is given up again meanwhile", () =>
+    Effect.gen(function* () {
+      const { letters, store } = yield* filled
+      yield* TestClock.adjust("1 second")
+      let rounds = 0
+      const giveUpAgain = Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        for (const { seq } of (yield* store.pendingOutbox()).entries) {
+          const why = { reason: "attempts", attempts: 3, error: "no answer" } as const
+          yield* store.deadLetters.bury({ _tag: "Outbox", seq }, why)
+        }
+        assert.isAtMost(++rounds, 5)
+      })
+      const pages = letters.redrive({}, { limit: 1 }).pipe(Stream.tap(() => giveUpAgain))
+      assert.deepStrictEqual(yield* Control.total(pages), { ...nothing, selected: 5, changed: 5 })
+      assert.lengthOf((yield* store.deadLetters.list()).entries, 5)
+    })
+  )
+
+  it.effect("refuses options and filters that are none, before anything is changed", () =>
+    Effect.gen(function* () {
+      const { letters, store } = yield* filled
+      const wrong: ReadonlyArray<
+        readonly [ExecutionStore.DeadLetterFilter, Control.DeadLetterBulkOptions, path: string]
+      > = [
+        [{}, { limit: 0 }, "limit"],
+        [{}, { cursor: -1 }, "cursor"],
+        [{ diedBefore: Number.NaN }, {}, "diedBefore"],
+        [{ executionId: "" }, {}, "executionId"]
+      ]
+      for (const [filter, options, path] of wrong) {
+        const error = yield* Effect.flip(Control.total(letters.discard(filter, options)))
+        assert.deepInclude(error, { _tag: "StoreRejected", reason: "invalid-input", path })
+      }
+      assert.lengthOf((yield* store.deadLetters.list()).entries, 5)
     })
   )
 })

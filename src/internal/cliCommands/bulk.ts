@@ -47,7 +47,7 @@ interface Counts {
   failed: number
 }
 
-const summary = (noun: string, verb: string, { changed, failed, unchanged }: Counts): string => {
+export const summary = (noun: string, verb: string, { changed, failed, unchanged }: Counts): string => {
   const parts = [`${verb}: ${format.many(changed, noun)}`]
   if (unchanged > 0) parts.push(`${unchanged} needed no change`)
   if (failed > 0) parts.push(`${failed} could not be changed`)

@@ -1,34 +1,69 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { DeadLetter, Kind } from "../../DeadLetter.js"
-import type { DeadLetterQuery, ExecutionStore } from "../../ExecutionStore.js"
+import * as Stream from "effect/Stream"
+import * as Control from "../../Control.js"
+import type { ManyDeadLetters } from "../../Control.js"
+import { type DeadLetter, type Kind, Reason } from "../../DeadLetter.js"
+import { type DeadLetterFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
-import { type CliError, missing } from "../cli/failure.js"
+import { type CliError, missing, refused } from "../cli/failure.js"
 import * as format from "../cli/format.js"
-import { common, flag, limitOf, value, whole, withStore, wordOf } from "../cli/options.js"
-import { note } from "../cli/screen.js"
+import { toText } from "../cli/json.js"
+import { common, durationOf, flag, limitOf, value, whole, withStore, wordOf } from "../cli/options.js"
+import { note, Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import * as bulk from "./bulk.js"
 
 const kinds: ReadonlyArray<Kind> = ["Outbox", "Spawn", "Timer", "Activity"]
 
-export const deadLetterFilters = { kind: value("kind"), execution: value("execution") }
+export const deadLetterFilters = {
+  kind: value("kind"),
+  execution: value("execution"),
+  "execution-prefix": value("execution-prefix"),
+  definition: value("definition", "only those of executions of this definition"),
+  reason: value("reason", `only those given up for this reason: ${Reason.literals.join(", ")}`),
+  "older-than": value("older-than")
+}
 
 export interface DeadLetterFilters {
   readonly kind: Option.Option<string>
   readonly execution: Option.Option<string>
+  readonly "execution-prefix": Option.Option<string>
+  readonly definition: Option.Option<string>
+  readonly reason: Option.Option<string>
+  readonly "older-than": Option.Option<string>
 }
 
-export const deadLetterQuery = ({ execution, kind }: DeadLetterFilters): Effect.Effect<DeadLetterQuery, CliError> =>
-  Effect.map(
-    Effect.transposeMapOption(kind, (text) => wordOf("--kind", text, kinds)),
-    (kind) => ({
+const hasFilters = (options: DeadLetterFilters): boolean =>
+  [
+    options.kind,
+    options.execution,
+    options["execution-prefix"],
+    options.definition,
+    options.reason,
+    options["older-than"]
+  ].some(Option.isSome)
+
+export const deadLetterQuery = (options: DeadLetterFilters): Effect.Effect<DeadLetterFilter, CliError> =>
+  Effect.gen(function* () {
+    const kind = yield* Effect.transposeMapOption(options.kind, (text) => wordOf("--kind", text, kinds))
+    const reasons = Option.match(options.reason, { onNone: () => [], onSome: (text) => text.split(",") })
+    const reason = yield* Effect.forEach(reasons, (text) => wordOf("--reason", text.trim(), Reason.literals))
+    const age = yield* Effect.transposeMapOption(options["older-than"], (text) => durationOf("--older-than", text))
+    const now = (yield* Clock.currentTimeMillis) / 1000
+    return {
       kind: Option.getOrUndefined(kind),
-      executionId: Option.getOrUndefined(execution)
-    })
-  )
+      executionId: Option.getOrUndefined(options.execution),
+      executionIdPrefix: Option.getOrUndefined(options["execution-prefix"]),
+      definitionId: Option.getOrUndefined(options.definition),
+      reason: reason.length === 0 ? undefined : reason,
+      diedBefore: Option.getOrUndefined(Option.map(age, (age) => now - Duration.toSeconds(age)))
+    }
+  })
 
 export const numberOf = (text: string): Effect.Effect<number, CliError> =>
   whole("the id", text, 1, Number.MAX_SAFE_INTEGER)
@@ -117,78 +152,99 @@ interface Options extends bulk.BulkOptions, DeadLetterFilters {
 
 type Target = Pick<DeadLetter, "id"> & { readonly letter: DeadLetter | undefined }
 
-/** All that filters select, before any of it is changed. One that does not decode can be changed by its number. */
-const selectedBy = (store: ExecutionStore, query: DeadLetterQuery) =>
-  Effect.gen(function* () {
-    const found: Array<Target> = []
-    let after: number | undefined
-    do {
-      const page = yield* store.deadLetters.list({ ...query, limit: 1000, after })
-      found.push(...page.entries.map((letter) => ({ id: letter.id, letter })))
-      yield* Effect.forEach(page.corrupt, (row) => note(row.message), { discard: true })
-      after = Option.getOrUndefined(page.next)
-    } while (after !== undefined)
-    return found
-  })
-
-const find = (verb: string, store: ExecutionStore, options: Options) =>
-  Effect.gen(function* () {
-    const filtered = Option.isSome(options.kind) || Option.isSome(options.execution)
-    const selection = yield* bulk.selectionOf(verb, options.ids, filtered, options.all)
-    if (selection._tag === "Filtered") return yield* selectedBy(store, yield* deadLetterQuery(options))
-    return yield* Effect.forEach(selection.ids, (text) =>
-      Effect.gen(function* () {
-        const id = yield* numberOf(text)
-        const letter = yield* findDeadLetter(store, id).pipe(
-          Effect.catchTag("StoreCorrupt", () => Effect.succeed(undefined))
-        )
-        return { id, letter }
-      })
-    )
-  })
+const named = (store: ExecutionStore, ids: ReadonlyArray<string>) =>
+  Effect.forEach(ids, (text) =>
+    Effect.gen(function* () {
+      const id = yield* numberOf(text)
+      // One that does not decode can be changed by its number.
+      const letter = yield* findDeadLetter(store, id).pipe(
+        Effect.catchTag("StoreCorrupt", () => Effect.succeed(undefined))
+      )
+      return { id, letter }
+    })
+  )
 
 const targetColumns: ReadonlyArray<table.Column<Target>> = columns.map(({ name, show }) => ({
   name,
   show: ({ id, letter }) => (letter === undefined ? (name === "id" ? String(id) : format.nothing) : show(letter))
 }))
 
-const change = (
-  verb: "redrive" | "discard",
-  options: Options,
-  apply: (store: ExecutionStore, id: number) => Effect.Effect<boolean, StoreError>
-) =>
+type Verb = keyof ManyDeadLetters
+
+/** Why a dead letter that was to be redriven is there still. */
+const stays = (id: number): string => `dead letter ${id} stays: it is gone, or its work is there again`
+
+const changeNamed = (verb: Verb, store: ExecutionStore, ids: ReadonlyArray<string>, options: Options) =>
+  Effect.gen(function* () {
+    const targets = yield* named(store, ids)
+    yield* bulk.run(
+      {
+        verb,
+        noun: "dead letter",
+        question: targets.length === 1 ? undefined : `${verb} ${format.many(targets.length, "dead letter")}?`,
+        targets,
+        columns: targetColumns,
+        apply: ({ id }) =>
+          Effect.map(store.deadLetters[verb](id), (done): bulk.Outcome => {
+            if (done) return { _tag: "Changed", value: { id }, shown: String(id) }
+            return verb === "discard" ? { _tag: "Unchanged" } : { _tag: "Failed", message: stays(id) }
+          })
+      },
+      options
+    )
+  })
+
+/** Changes what filters select, page after page, so that it needs no memory for all of it. */
+const changeSelected = (verb: Verb, store: ExecutionStore, options: Options) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const filter = yield* deadLetterQuery(options)
+    const control = yield* Effect.provideService(Control.make(), ExecutionStore, store)
+    const many = control.many.deadLetters[verb]
+    const counts = { changed: 0, unchanged: 0, failed: 0 }
+    let selected = 0
+    yield* Stream.runForEach(many(filter, { dryRun: true, limit: 1000 }), ({ corrupt, selected: letters }) =>
+      Effect.gen(function* () {
+        if (options["dry-run"]) yield* table.print(options.json, columns, letters, selected === 0)
+        yield* Effect.forEach(corrupt, (row) => note(row.message), { discard: true })
+        selected += letters.length
+      })
+    )
+    const noun = "dead letter"
+    if (options["dry-run"]) return yield* note(`${verb} would change ${format.many(selected, noun)}`)
+    if (selected === 0) return yield* note(`${verb}: there is nothing to change`)
+    if (!options.yes && !(yield* screen.confirm(`${verb} ${format.many(selected, noun)}?`))) {
+      return yield* refused("nothing was changed")
+    }
+    yield* Stream.runForEach(many(filter, { limit: 1000 }), ({ changed, unchanged }) =>
+      Effect.gen(function* () {
+        for (const id of changed) yield* screen.out(options.json ? yield* toText({ id }) : String(id))
+        for (const id of verb === "redrive" ? unchanged : []) yield* note(stays(id))
+        counts.changed += changed.length
+        counts[verb === "redrive" ? "failed" : "unchanged"] += unchanged.length
+        yield* screen.progress(`${verb}: ${counts.changed} of ${selected}`)
+      })
+    )
+    const said = bulk.summary(noun, verb, counts)
+    if (counts.failed > 0) return yield* refused(said)
+    if (selected > 1 || counts.unchanged > 0) yield* note(said)
+  })
+
+const change = (verb: Verb, options: Options) =>
   withStore(options, options["dry-run"] ? "read" : "write", ({ store }) =>
-    Effect.gen(function* () {
-      const targets = yield* find(verb, store, options)
-      const single = options.ids.length > 0 && targets.length === 1
-      yield* bulk.run(
-        {
-          verb,
-          noun: "dead letter",
-          question: single ? undefined : `${verb} ${format.many(targets.length, "dead letter")}?`,
-          targets,
-          columns: targetColumns,
-          apply: ({ id }) =>
-            Effect.map(apply(store, id), (done): bulk.Outcome => {
-              if (done) return { _tag: "Changed", value: { id }, shown: String(id) }
-              if (verb === "discard") return { _tag: "Unchanged" }
-              return {
-                _tag: "Failed",
-                message: `dead letter ${id} stays: it is gone, or its timer is armed for another time`
-              }
-            })
-        },
-        options
-      )
-    })
+    Effect.flatMap(bulk.selectionOf(verb, options.ids, hasFilters(options), options.all), (selection) =>
+      selection._tag === "Named"
+        ? changeNamed(verb, store, selection.ids, options)
+        : changeSelected(verb, store, options)
+    )
   )
 
-const redrive = Command.make("redrive", options, (options) =>
-  change("redrive", options, (store, id) => store.deadLetters.redrive(id))
-).pipe(Command.withDescription("Puts dead letters back to work."))
+const redrive = Command.make("redrive", options, (options) => change("redrive", options)).pipe(
+  Command.withDescription("Puts dead letters back to work.")
+)
 
-const discard = Command.make("discard", options, (options) =>
-  change("discard", options, (store, id) => store.deadLetters.discard(id))
-).pipe(Command.withDescription("Removes dead letters for good."))
+const discard = Command.make("discard", options, (options) => change("discard", options)).pipe(
+  Command.withDescription("Removes dead letters for good.")
+)
 
 export const commands = [list, show, redrive, discard] as const

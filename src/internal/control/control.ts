@@ -18,6 +18,7 @@ import { decoder, type Fields, refused } from "../options/decode.js"
 import { flag, object, oneOf, optional, schedule, text, whole } from "../options/fields.js"
 import { cancel } from "./cancel.js"
 import * as many from "./many.js"
+import * as manyDeadLetters from "./manyDeadLetters.js"
 import { purge } from "./purgeTree.js"
 import { redrive } from "./redrive.js"
 import { type Environment, reporting } from "./run.js"
@@ -130,7 +131,8 @@ const makeMany = ({ store }: Environment, single: Single): Control["many"] => {
     cancel: (filter, options = {}) => run("cancel", filter, options, (id) => single.cancel(id, options)),
     terminate: (filter, options = {}) => run("terminate", filter, options, (id) => single.terminate(id, options)),
     redrive: (filter, options = {}) => run("redrive", filter, options, (id) => single.redrive(id, options)),
-    purge: (filter, options = {}) => run("purge", filter, options, (id) => single.purge(id, options))
+    purge: (filter, options = {}) => run("purge", filter, options, (id) => single.purge(id, options)),
+    deadLetters: manyDeadLetters.make(store)
   }
 }
 

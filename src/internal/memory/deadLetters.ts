@@ -175,10 +175,17 @@ const redrive = (tables: Tables, id: number) => {
   return Option.some({ kind: row.kind, fireAt: row.fireAt })
 }
 
-const list = ({ deadLetters }: Tables, query: Parameters<Encoded["listDeadLetters"]>[0]) => {
-  const { after, executionId, kind, limit } = query
+const list = ({ deadLetters, executions }: Tables, query: Parameters<Encoded["listDeadLetters"]>[0]) => {
+  const { after, definitionId, diedBefore, executionId, executionIdPrefix = "", kind, limit, reason } = query
+  const definitionOf = (id: unknown) => (typeof id === "string" ? executions.get(id)?.definitionId : undefined)
   const matches = (row: EncodedDeadLetter): boolean =>
-    (kind === undefined || row.kind === kind) && (executionId === undefined || row.executionId === executionId)
+    (kind === undefined || row.kind === kind) &&
+    (executionId === undefined || row.executionId === executionId) &&
+    (executionIdPrefix === "" ||
+      (typeof row.executionId === "string" && row.executionId.startsWith(executionIdPrefix))) &&
+    (reason === undefined || reason.some((one) => one === row.reason)) &&
+    (diedBefore === undefined || Number(row.diedAt) <= diedBefore) &&
+    (definitionId === undefined || definitionOf(row.executionId) === definitionId)
   return Array.from(Iterable.take(Iterable.filter(deadLetters.after(after), matches), limit))
 }
 

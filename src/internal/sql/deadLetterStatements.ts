@@ -121,6 +121,21 @@ const makeBurySql = (p: string) => {
   }
 }
 
+/**
+ * What else a dead letter must be, of which each part is left out where its first parameter is NULL: its reason, when it was given up, from
+ * and up to which id of an execution, and of which definition that is.
+ */
+const narrowed = (p: string): string => lines`
+  (? IS NULL OR reason IN (SELECT value FROM json_each(?)))
+    AND (? IS NULL OR died_at <= ?)
+    AND (? IS NULL OR (typeof(execution_id) = 'text' AND execution_id >= ?))
+    AND (? IS NULL OR execution_id < ?)
+    AND (? IS NULL OR EXISTS (
+      SELECT 1
+      FROM ${p}holdfast_listing AS l
+      WHERE l.id = ${p}holdfast_dead_letters.execution_id AND l.definition_id = ?
+    ))`
+
 const list = (p: string, filter: string): string => lines`
   SELECT ${exact("id")},
     kind,
@@ -137,7 +152,8 @@ const list = (p: string, filter: string): string => lines`
     error,
     died_at
   FROM ${p}holdfast_dead_letters
-  WHERE ${filter}id > ?
+  WHERE ${filter}${narrowed(p)}
+    AND id > ?
   ORDER BY id
   LIMIT ?`
 

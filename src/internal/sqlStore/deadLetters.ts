@@ -4,6 +4,7 @@ import type { Work } from "../../Commit.js"
 import type { Kind } from "../../DeadLetter.js"
 import type { Encoded, EncodedDeadLetter } from "../../EncodedStore.js"
 import type { Param } from "../../SqlDriver.js"
+import { prefixEnd } from "../codec/utf8Order.js"
 import { statement } from "../sql/commitPlan.js"
 import type { Sql } from "../sql/statements.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
@@ -22,17 +23,26 @@ const decode = ([id, kind, seq, ...columns]: Row): EncodedDeadLetter => {
   return { ...row, reason, attempts, error, diedAt }
 }
 
+/** The parameters of what narrows a listing: each twice. */
+const narrowing = (query: Parameters<Encoded["listDeadLetters"]>[0]): ReadonlyArray<Param> => {
+  const { definitionId, diedBefore, executionIdPrefix: prefix, reason } = query
+  const end = prefix === undefined ? undefined : prefixEnd(prefix)
+  const reasons = reason === undefined ? undefined : JSON.stringify(reason)
+  return [reasons, diedBefore, prefix, end, definitionId].flatMap((value) => [value ?? null, value ?? null])
+}
+
 const list = (database: Database, query: Parameters<Encoded["listDeadLetters"]>[0]) => {
   const { after = 0, executionId, kind, limit } = query
   const sql = database.sql.deadLetters
+  const rest = narrowing(query)
   const page =
     executionId === undefined
       ? kind === undefined
-        ? pages.numbered(sql.list, after)
-        : pages.numbered(sql.listOfKind, after, kind)
+        ? pages.numbered(sql.list, after, ...rest)
+        : pages.numbered(sql.listOfKind, after, kind, ...rest)
       : kind === undefined
-        ? pages.numbered(sql.listOf, after, executionId)
-        : pages.numbered(sql.listOfBoth, after, executionId, kind)
+        ? pages.numbered(sql.listOf, after, executionId, ...rest)
+        : pages.numbered(sql.listOfBoth, after, executionId, kind, ...rest)
   return Effect.map(pages.read(database, { operation: "listDeadLetters" }, limit, page), (rows) => rows.map(decode))
 }
 

@@ -3,8 +3,9 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Work } from "../../Commit.js"
 import { Reason } from "../../DeadLetter.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { DeadLetterFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
+import * as Time from "../../Time.js"
 import * as deadLetter from "../codec/deadLetter.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
@@ -29,6 +30,28 @@ const checkWork = (call: validate.Call, work: Work): Either.Either<void, StoreRe
     yield* validate.refuse(call, "work.executionId", validate.wellFormed(work.executionId))
     yield* validate.refuse(call, "work.path", validate.wellFormed(work.path))
     yield* validate.refuse(call, "work.fireAt", validate.finite(work.fireAt))
+  })
+
+const kinds = ["Outbox", "Spawn", "Timer", "Activity"]
+
+/** What a filter selects, checked. */
+const encodeFilter = (call: validate.Call, checks: Backend["checks"], filter: DeadLetterFilter) =>
+  Effect.gen(function* () {
+    const { definitionId, executionId, executionIdPrefix, kind, reason } = filter
+    if (executionId !== undefined) yield* validate.refuse(call, "executionId", checks.id(executionId))
+    if (definitionId !== undefined) yield* validate.refuse(call, "definitionId", checks.id(definitionId))
+    if (executionIdPrefix !== undefined) {
+      yield* validate.refuse(call, "executionIdPrefix", checks.text(executionIdPrefix))
+    }
+    if (kind !== undefined && !kinds.includes(kind)) {
+      return yield* validate.rejected(call, "kind", `there is no kind ${String(kind)}`)
+    }
+    const unknown = reason?.find((one) => !Reason.literals.includes(one))
+    if (unknown !== undefined) return yield* validate.rejected(call, "reason", `there is no reason ${String(unknown)}`)
+    const diedBefore = filter.diedBefore === undefined ? undefined : Time.toSeconds(filter.diedBefore)
+    if (diedBefore !== undefined) yield* validate.refuse(call, "diedBefore", validate.finite(diedBefore))
+    const prefix = executionIdPrefix === "" ? undefined : executionIdPrefix
+    return { kind, executionId, executionIdPrefix: prefix, definitionId, reason, diedBefore }
   })
 
 /** Work that failed and work that was given up. */
@@ -62,16 +85,14 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       return buried
     }),
 
-  list: ({ after, executionId, kind, limit = defaultPage } = {}) =>
+  list: ({ after, limit = defaultPage, ...filter } = {}) =>
     Effect.gen(function* () {
       const call = { operation: "listDeadLetters" }
       yield* checkWhole(call, "limit", limit, 1, maxPage)
       if (after !== undefined) yield* checkWhole(call, "after", after, 0)
-      if (executionId !== undefined) yield* validate.refuse(call, "executionId", checks.id(executionId))
-      if (kind !== undefined && !["Outbox", "Spawn", "Timer", "Activity"].includes(kind)) {
-        return yield* validate.rejected(call, "kind", `there is no kind ${String(kind)}`)
-      }
-      const found = yield* encoded.listDeadLetters({ after, executionId, kind, limit: limit + 1 })
+      const selected = yield* encodeFilter(call, checks, filter)
+      const isNone = selected.reason?.length === 0
+      const found = isNone ? [] : yield* encoded.listDeadLetters({ ...selected, after, limit: limit + 1 })
       const page = found.slice(0, limit)
       const next = found.length > limit ? Option.fromNullable(numberOf(page.at(-1)?.id)) : Option.none()
       return { ...rows.partition(page, deadLetter.decode), next }

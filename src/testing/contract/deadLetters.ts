@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { WorkItem } from "../../Commit.js"
 import { scheduleTimer } from "../../Commit.js"
-import { ExecutionStore } from "../../ExecutionStore.js"
+import { type DeadLetterQuery, ExecutionStore } from "../../ExecutionStore.js"
 import { refuses } from "../internal/assertions.js"
 import { buried, bury, outboxWork, timer, timerWork, why } from "../internal/burial.js"
 import { awkwardTexts, emit, order, spawn } from "../internal/samples.js"
@@ -202,6 +202,38 @@ export const deadLetters = ({ hasRaw, rawTest, test }: Subject): void => {
         expect((yield* store.deadLetters.list({ limit: 10 })).next).toEqual(Option.none())
         expect(yield* letters({ executionId: "nobody" })).toEqual([])
         expect(yield* letters({ after: all[4]?.id ?? 0 })).toEqual(all.slice(5))
+      }))
+
+    test("they are listed by the reason, the age, and the definition and the id of their execution", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        yield* store.save(order("a-1"))
+        yield* store.save(order("a-2", { definitionId: "refund" }))
+        const reasons = ["attempts", "rejected", "no-target"] as const
+        const targets = ["a-1", "a-2", "b", "a\u{10ffff}", null]
+        for (const [i, target] of targets.entries()) {
+          const [seq = 0] = yield* store.enqueue([emit(String(i), target)])
+          yield* bury(outboxWork(seq), { ...why, reason: reasons[i % 3] ?? "attempts" })
+          yield* TestClock.adjust("1 seconds")
+        }
+        const targetsOf = (query: DeadLetterQuery) =>
+          Effect.map(letters({ ...query, limit: 2 }), (found) => found.map(({ executionId }) => executionId))
+        expect(yield* targetsOf({ reason: ["attempts"] })).toEqual(["a-1", "a\u{10ffff}"])
+        expect(yield* targetsOf({ reason: ["rejected", "no-target"] })).toEqual(["a-2", "b", null])
+        expect(yield* targetsOf({ reason: [] })).toEqual([])
+        expect(yield* targetsOf({ diedBefore: 1 })).toEqual(["a-1", "a-2"])
+        expect(yield* targetsOf({ diedBefore: 0.5 })).toEqual(["a-1"])
+        expect(yield* targetsOf({ definitionId: "order" })).toEqual(["a-1"])
+        expect(yield* targetsOf({ definitionId: "refund", kind: "Outbox" })).toEqual(["a-2"])
+        expect(yield* targetsOf({ definitionId: "refund", kind: "Timer" })).toEqual([])
+        expect(yield* targetsOf({ executionIdPrefix: "a" })).toEqual(["a-1", "a-2", "a\u{10ffff}"])
+        expect(yield* targetsOf({ executionIdPrefix: "a-" })).toEqual(["a-1", "a-2"])
+        expect(yield* targetsOf({ executionIdPrefix: "" })).toEqual(targets)
+        expect(yield* targetsOf({ executionIdPrefix: "a", reason: ["rejected"], diedBefore: 9 })).toEqual(["a-2"])
+        expect(yield* targetsOf({ executionId: "a-1", reason: ["rejected"] })).toEqual([])
+        yield* refuses(store.deadLetters.list({ definitionId: "" }), "definitionId")
+        yield* refuses(store.deadLetters.list({ executionIdPrefix: "\ud800" }), "executionIdPrefix")
+        yield* refuses(store.deadLetters.list({ diedBefore: Number.NaN }), "diedBefore")
       }))
 
     test("a page has 100 of them where nothing is said", () =>

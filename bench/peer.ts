@@ -95,6 +95,12 @@ const open = (settings: Settings, ended: Ended) =>
 type Runtime = ReturnType<typeof open>
 type Run = <A, E>(effect: Effect.Effect<A, E, ManagedRuntime.ManagedRuntime.Context<Runtime>>) => Promise<A>
 
+/** The seconds that this process was on a processor since then. */
+const processorSince = (from: NodeJS.CpuUsage): number => {
+  const { system, user } = process.cpuUsage(from)
+  return (system + user) / 1e6
+}
+
 /** Does `count` pieces of work, so many at the same time, and times each until its last step runs. */
 const work = async (settings: Settings, start: (run: Run, id: string) => Promise<unknown>) => {
   const begun = new Map<string, { readonly at: number; readonly done: () => void }>()
@@ -110,6 +116,7 @@ const work = async (settings: Settings, start: (run: Run, id: string) => Promise
   await run(Effect.void)
   let next = 0
   const from = performance.now()
+  const before = process.cpuUsage()
   const lane = async () => {
     while (next < settings.count) {
       const id = `work-${process.pid}-${next++}`
@@ -119,7 +126,8 @@ const work = async (settings: Settings, start: (run: Run, id: string) => Promise
     }
   }
   await Promise.all(Array.from({ length: settings.concurrency }, lane))
-  return { times, seconds: (performance.now() - from) / 1000, units: settings.count * (settings.units ?? 1) }
+  const seconds = (performance.now() - from) / 1000
+  return { times, seconds, processor: processorSince(before), units: settings.count * (settings.units ?? 1) }
 }
 
 const chain = (settings: Settings) =>
@@ -140,14 +148,15 @@ const timers = async (settings: Settings) => {
     if (times.length === count) done()
   })
   const from = Date.now()
+  const before = process.cpuUsage()
   for (let i = 0; i < count; i += 1000) {
     const some = Array.from({ length: Math.min(1000, count - i) }, (_, j) => ({ id: `wait-${i + j}`, input: { due } }))
     await runtime.runPromise(Wait.startMany(some))
   }
   const armed = Date.now()
   await all
-  const seconds = Math.max(Date.now() - Math.max(armed, due), 1) / 1000
-  return { times, seconds, units: count, armedIn: (armed - from) / 1000 }
+  const seconds = Math.max(Date.now() - due, 1) / 1000
+  return { times, seconds, processor: processorSince(before), units: count, armedIn: (armed - from) / 1000 }
 }
 
 const begin = async (settings: Settings) => {

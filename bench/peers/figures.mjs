@@ -22,6 +22,10 @@ export const summary = (rounds) => {
     p99: of(0.99),
     seconds: median(rounds.map(({ seconds }) => seconds)),
     rate: median(rounds.map(({ seconds, units }) => units / seconds)),
+    processor:
+      first.processor === undefined
+        ? undefined
+        : median(rounds.map(({ processor, units }) => (processor * 1000) / units)),
     note: first.note ?? armed
   }
 }
@@ -34,8 +38,8 @@ const time = (ms) => {
 }
 
 /** A line of a table. Rates are compared: over 1 is faster than Holdfast. */
-export const row = ({ cannot, note, p50, p99, peer, rate }, own) => {
-  if (cannot !== undefined) return `| ${peer} | – | – | – | – | ${cannot} |`
+export const row = ({ cannot, note, p50, p99, peer, processor, rate }, own) => {
+  if (cannot !== undefined) return `| ${peer} | – | – | – | – | – | ${cannot} |`
   const ratio = own?.rate === undefined ? "–" : `x${precise(rate / own.rate)}`
-  return `| ${peer} | ${time(p50)} | ${time(p99)} | ${precise(rate)}/s | ${ratio} | ${note} |`
+  return `| ${peer} | ${time(p50)} | ${time(p99)} | ${precise(rate)}/s | ${ratio} | ${time(processor)} | ${note} |`
 }

@@ -95,12 +95,17 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 const recovery = async (peer, settings) => {
   const steps = () => (existsSync(settings.log) ? readFileSync(settings.log, "utf8").trimEnd().split("\n") : [])
   const total = settings.count * settings.units
+  // Half of the steps are done, and all chains have begun.
+  const isHalfWay = () => {
+    const done = steps()
+    return done.length >= total / 2 && new Set(done.map((line) => line.split(" ")[0])).size === settings.count
+  }
   const first = start(peer, "begin", settings)
   let ended
   void first.ended.then((result) => {
     ended = result
   })
-  while (ended === undefined && steps().length < total / 2) await sleep(10)
+  while (ended === undefined && !isHalfWay()) await sleep(10)
   if (ended !== undefined) return ended
   first.child.kill("SIGKILL")
   await first.ended
@@ -112,7 +117,12 @@ const recovery = async (peer, settings) => {
   const all = steps()
   const missing = total - new Set(all).size
   if (missing > 0) return { cannot: `${missing} of ${total} steps were never done` }
-  return { times: [], seconds, units: total - before, note: `${all.length - total} steps twice` }
+  return {
+    times: [],
+    seconds,
+    units: total - before,
+    note: `in ${seconds.toFixed(1)} s, ${all.length - total} steps twice`
+  }
 }
 
 const once = async (peer, topic, settings) => {
@@ -148,8 +158,8 @@ else {
   const rounds = number("rounds") === 1 ? "one round" : `the median of ${options.rounds} rounds`
   console.log(`Node ${process.version}, ${availableParallelism()} cores, a load of ${begun} to ${load()}; ${rounds}.\n`)
   for (const { durability, figures, name } of found) {
-    console.log(`| ${name}, ${durability} | p50 | p99 | rate | against Holdfast | |`)
-    console.log("| --- | ---: | ---: | ---: | ---: | --- |")
+    console.log(`| ${name}, ${durability} | p50 | p99 | rate | against Holdfast | processor | |`)
+    console.log("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     const own = figures.find(({ peer }) => peer === "holdfast")
     for (const figure of figures) console.log(row(figure, own))
     console.log("")

@@ -22,9 +22,16 @@ export const clock = () => {
   }
 }
 
+/** The seconds that this process was on a processor since then. */
+const processor = (from) => {
+  const { system, user } = process.cpuUsage(from)
+  return (system + user) / 1e6
+}
+
 /** Does `count` pieces of work, so many at the same time, each `units` steps. `start` asks for one; the peer says when it has ended. */
 export const work = async ({ times, begin, ended }, { count, concurrency = 1, units = 1 }, start) => {
   const from = performance.now()
+  const before = process.cpuUsage()
   let next = 0
   const lane = async () => {
     while (next < count) {
@@ -35,12 +42,14 @@ export const work = async ({ times, begin, ended }, { count, concurrency = 1, un
     }
   }
   await Promise.all(Array.from({ length: concurrency }, lane))
-  return { times, seconds: (performance.now() - from) / 1000, units: count * units }
+  const seconds = (performance.now() - from) / 1000
+  return { times, seconds, processor: processor(before), units: count * units }
 }
 
 /** Timers that are due at one moment: how late each of them comes. */
 export const lateness = (count) => {
   const times = []
+  const before = process.cpuUsage()
   let due = Number.POSITIVE_INFINITY
   let done
   const all = new Promise((resolve) => {
@@ -55,10 +64,9 @@ export const lateness = (count) => {
       if (times.length === count) done()
     },
     result: async (armedIn) => {
-      // What is armed after the moment at which it is due is late from then on.
-      const from = Math.max(Date.now(), due)
       await all
-      return { times, seconds: Math.max(Date.now() - from, 1) / 1000, units: count, armedIn }
+      const seconds = Math.max(Date.now() - due, 1) / 1000
+      return { times, seconds, processor: processor(before), units: count, armedIn }
     }
   }
 }

@@ -41,7 +41,7 @@ def work(clock, settings, start):
         start(name)
         clock.ended(name)
 
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), time.process_time()
     if settings.get("concurrency", 1) == 1:
         for name in names:
             one(name)
@@ -49,7 +49,9 @@ def work(clock, settings, start):
         with ThreadPoolExecutor(settings["concurrency"]) as pool:
             list(pool.map(one, names))
     seconds = time.perf_counter() - begun
-    return {"times": clock.times, "seconds": seconds, "units": count * settings.get("units", 1)}
+    processor = time.process_time() - before
+    units = count * settings.get("units", 1)
+    return {"times": clock.times, "seconds": seconds, "processor": processor, "units": units}
 
 
 def note_step(log, name, step):

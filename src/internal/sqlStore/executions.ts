@@ -6,9 +6,9 @@ import { prefixEnd } from "../codec/utf8Order.js"
 import type { Part } from "../sql/listingStatements.js"
 import type { Database, Row } from "../sqlDatabase/database.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
+import * as listingParts from "../sqlDatabase/listingParts.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
-import * as listingParts from "./listingParts.js"
 
 const load = (database: Database, id: string) =>
   Effect.map(

@@ -2,9 +2,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Call } from "../../SqlDriver.js"
 import type { Filter, Part } from "../sql/listingStatements.js"
-import type { Database, Failure } from "../sqlDatabase/database.js"
-import * as pages from "../sqlDatabase/pages.js"
 import { turn } from "../util/nextTurn.js"
+import type { Database, Failure } from "./database.js"
+import * as pages from "./pages.js"
 
 /** How many executions a part has: to look at each takes SQLite some milliseconds, in which nothing else runs in the process. */
 export const size = 1_000

@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as simulated from "holdfast/testing/internal/simulation/run"
 import * as Simulation from "holdfast/testing/Simulation"
-import { share } from "../support/extent.js"
+import { extent, share } from "../support/extent.js"
 import { mutations } from "../support/mutations.js"
 import { variant } from "../support/variant.js"
 import { wrongSources } from "../support/wrongSources.js"
 
 /** Within so many seeds each is found. */
-const patience = 12
+const patience = extent({ quick: 12, long: 30 })
 
 const settleSeconds = 120
 

@@ -65,8 +65,8 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     edits: [
       {
         file: "internal/store/commit.ts",
-        from: "fence === undefined ? written : { ...written, fence }",
-        to: "fence === null ? written : written"
+        from: "fence.right === undefined ? written : { ...written, fence: fence.right }",
+        to: "written"
       }
     ]
   },

@@ -65,14 +65,14 @@ export const fullSpeed = (seconds: number) =>
 export const steady = (perSecond: number, done: Ref.Ref<number>) =>
   Effect.gen(function* () {
     let nth = 0
-    const begin = Effect.suspend(() =>
-      Effect.forkScoped(
-        Effect.zipRight(
-          order(`order-${++nth}`),
-          Ref.update(done, (count) => count + 1)
-        )
+    const one = Effect.suspend(() =>
+      Effect.zipRight(
+        order(`order-${++nth}`),
+        Ref.update(done, (count) => count + 1)
       )
     )
+    // A schedule hands each run what the run before it gave: with a fiber in it, each order would hold the one before it for ever.
+    const begin = Effect.asVoid(Effect.forkScoped(one))
     yield* Effect.repeat(begin, Schedule.fixed(`${1000 / perSecond} millis`))
   })
 

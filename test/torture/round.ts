@@ -4,6 +4,7 @@ import { join } from "node:path"
 import * as Clock from "effect/Clock"
 import type { ConfigError } from "effect/ConfigError"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import type * as Layer from "effect/Layer"
 import type { StoreError } from "holdfast/StoreError"
@@ -70,7 +71,16 @@ interface Round {
 const withStore = <A>(
   { place }: Round,
   effect: Effect.Effect<A, StoreError, ExecutionStore>
-): Effect.Effect<A, StoreError | ConfigError> => Effect.provide(effect, place.store)
+): Effect.Effect<A, StoreError | ConfigError> =>
+  effect.pipe(
+    Effect.provide(place.store),
+    // A cluster has no leader for as long as its machine has no time for it.
+    Effect.retry({
+      while: ({ _tag }) => _tag === "StoreUnavailable",
+      schedule: Schedule.spaced("500 millis"),
+      times: 240
+    })
+  )
 
 const startWorkers = (round: Round) =>
   Effect.gen(function* () {

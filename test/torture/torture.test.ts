@@ -23,6 +23,9 @@ const tortured = (...args: ReadonlyArray<string>) =>
     return outcome
   })
 
+/** Few processes and slow clients, for a machine that does other things too. */
+const few = ["--processes", "2", "--pause", "100"]
+
 const refusals: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string]> = [
   [[], "--store is missing"],
   [["--store", "mysql:x"], "is no store"],
@@ -59,7 +62,7 @@ describe("Processes that are tortured", () => {
   it.scopedLive.runIf(long)(longer("with all faults on a libSQL file keep all promises"), () =>
     Effect.gen(function* () {
       const store = `libsql:file:${yield* Temp.database}`
-      yield* tortured("--store", store, "--rounds", "1", "--seconds", "8", "--seed", "1")
+      yield* tortured("--store", store, "--rounds", "1", "--seconds", "6", "--seed", "1", ...few)
     })
   )
 
@@ -68,7 +71,7 @@ describe("Processes that are tortured", () => {
     () =>
       Effect.gen(function* () {
         const { urls } = yield* RqliteServer.make()
-        yield* tortured("--store", `rqlite:${urls.join(",")}`, "--rounds", "1", "--seconds", "6", "--seed", "2")
+        yield* tortured("--store", `rqlite:${urls.join(",")}`, "--rounds", "1", "--seconds", "4", "--seed", "2", ...few)
       })
   )
 

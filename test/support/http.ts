@@ -16,6 +16,8 @@ export const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
 export const listen = (handler: Http.RequestListener, port: number): Effect.Effect<Http.Server, ListenError> =>
   Effect.async((resume) => {
     const server = Http.createServer(handler)
+    // On a busy machine a client would send a request on a connection that is just being closed because nothing came for five seconds.
+    server.keepAliveTimeout = 0
     server.once("error", (cause) => resume(Effect.fail(new ListenError({ cause }))))
     server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
   })

@@ -405,6 +405,8 @@ export interface Pruned {
  * - `nextTimer`: the earliest time for which it armed a timer; `nextDelayed`: the earliest time at which an event that it emitted is due.
  *   Both are in seconds since the epoch.
  * - `purged`: the id of the execution that it removed.
+ * - `outbox`: gives the events that it added, in the order of their seqs and as a read of the outbox would give them; nothing where only a
+ *   read tells.
  *
  * @since 0.1.0
  * @category models
@@ -418,6 +420,7 @@ export interface Notice {
   readonly activities: number
   readonly origin?: Origin | undefined
   readonly purged?: string | undefined
+  readonly outbox?: (() => ReadonlyArray<OutboxEntry> | undefined) | undefined
 }
 
 /**

@@ -231,7 +231,12 @@ export const make = <E = never, R = never>(
       settings: options,
       polling: seqPages.polling(options),
       heed: seqPages.heed,
-      from: seqPages.pages(passing, "spawns", store.pendingSpawns, ({ childId }) => childId, label, parentOf),
+      from: seqPages.pages(
+        passing,
+        "spawns",
+        store.pendingSpawns,
+        seqPages.toWork(({ childId }) => childId, label, parentOf)
+      ),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
       spanName: "SpawnRelay.create",

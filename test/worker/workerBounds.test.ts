@@ -199,8 +199,10 @@ describe("Very many lanes that fail", () => {
               options,
               "outbox",
               store.pendingOutbox,
-              ({ targetId }) => targetId,
-              ({ event }) => event.id
+              seqPages.toWork(
+                ({ targetId }) => targetId,
+                ({ event }) => event.id
+              )
             ),
             noticed: () => seqPages.added,
             mostLanes: 5,

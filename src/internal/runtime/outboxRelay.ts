@@ -12,6 +12,7 @@ import { callable, oneOf, optional } from "../options/fields.js"
 import { workerFields } from "../options/worker.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as traceContext from "../telemetry/traceContext.js"
+import * as several from "../util/several.js"
 import * as failureDecision from "../worker/failureDecision.js"
 import * as idempotencyKey from "../worker/idempotencyKey.js"
 import * as seqPages from "../worker/seqPages.js"
@@ -110,8 +111,11 @@ export const make = <E = never, R = never>(
       settings: options,
       polling: seqPages.polling(options),
       heed: seqPages.heed,
-      from: seqPages.pages(options, "outbox", store.pendingOutbox, ({ targetId }) => targetId, label),
+      from: seqPages.pages(options, "outbox", store.pendingOutbox, toWork),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
+      added: several.isOf(store.listen, store.pendingOutbox)
+        ? (notice) => notice.outbox?.()?.map((entry) => toWork(entry))
+        : undefined,
       run: deliver,
       runTogether: together && runTogether(together),
       spanName: "OutboxRelay.deliver",
@@ -140,3 +144,5 @@ const described = ({ event, seq, targetId, traceparent }: OutboxEntry) => ({
 
 const label = ({ event, seq, targetId }: OutboxEntry): string =>
   `delivery of event ${JSON.stringify(event.id)} (outbox ${seq}) to ${targetId === null ? "no target" : JSON.stringify(targetId)}`
+
+const toWork = seqPages.toWork<OutboxEntry>(({ targetId }) => targetId, label)

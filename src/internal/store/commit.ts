@@ -130,7 +130,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),
-      ...noticeOf(written),
+      ...noticeOf(written, outcome.seqs),
       spawns: commit.spawns?.length ?? 0,
       nextTimer: armedFor(commit.timers ?? []),
       activities: commit.activities?.length ?? 0,

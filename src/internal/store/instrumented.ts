@@ -197,6 +197,8 @@ const instrumentedAttributes = ({ of, set }: ExecutionStore["attributes"]): Exec
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
   const loadForEvent = measured("loadForEvent", store.loadForEvent)
+  const pendingOutbox = measured("pendingOutbox", store.pendingOutbox)
+  const listen: ExecutionStore["listen"] = (listener, options) => store.listen(listener, options)
 
   return {
     load: measured("load", store.load),
@@ -212,7 +214,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
     listExecutions: measured("listExecutions", store.listExecutions),
     countExecutions: measured("countExecutions", store.countExecutions),
     enqueue: measuredEnqueue(store.enqueue),
-    pendingOutbox: measured("pendingOutbox", store.pendingOutbox),
+    pendingOutbox,
     ackOutbox: measured("ackOutbox", store.ackOutbox),
     pendingSpawns: measured("pendingSpawns", store.pendingSpawns),
     ackSpawn: measured("ackSpawn", store.ackSpawn),
@@ -265,7 +267,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       renew: measured("renewLeases", store.leases.renew),
       leave: measured("leaveLeases", store.leases.leave)
     },
-    listen: store.listen,
+    listen: several.of(listen, pendingOutbox),
     listenToOthers: store.listenToOthers,
     exclusive: store.exclusive,
     rows: store.rows

@@ -1,8 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type { OutboxEntry } from "../../Commit.js"
 import type { EncodedCommit } from "../../EncodedStore.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { ExecutionStore, Notice } from "../../ExecutionStore.js"
 import * as Time from "../../Time.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
@@ -27,10 +28,32 @@ export const earliest = (times: ReadonlyArray<number>): Option.Option<number> =>
     Option.none<number>()
   )
 
-/** What a notice says of events that were emitted. */
-export const noticeOf = ({ delayed, emits }: Pick<EncodedCommit, "delayed" | "emits">) => ({
+/**
+ * The entries of events that were put into the outbox, made of the very texts that are stored: nobody may change what was stored by changing
+ * the event that he gave. Nothing where the seqs are not known.
+ */
+const entriesOf = (
+  emits: EncodedCommit["emits"],
+  seqs: ReadonlyArray<number>
+): ReadonlyArray<OutboxEntry> | undefined => {
+  if (seqs.length !== emits.length) return undefined
+  const entries: Array<OutboxEntry> = []
+  for (const [i, { event, targetId }] of emits.entries()) {
+    const entry = Either.try(() => rows.outboxEntry({ seq: seqs[i], targetId, event }))
+    if (Either.isLeft(entry)) return undefined
+    entries.push(entry.right)
+  }
+  return entries
+}
+
+/** What a notice says of events that were emitted, and got these seqs. */
+export const noticeOf = (
+  { delayed, emits }: Pick<EncodedCommit, "delayed" | "emits">,
+  seqs: ReadonlyArray<number>
+): Pick<Notice, "emits" | "nextDelayed" | "outbox"> => ({
   emits: emits.length,
-  nextDelayed: earliest(delayed.map((emit) => emit.dueAt))
+  nextDelayed: earliest(delayed.map((emit) => emit.dueAt)),
+  outbox: emits.length === 0 ? undefined : () => entriesOf(emits, seqs)
 })
 
 /** The events to deliver, and those that wait until they are due. */
@@ -54,7 +77,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
         if (Either.isLeft(events)) return Effect.fail(events.left)
         if (emits.length === 0) return Effect.succeed([])
         return Effect.map(encoded.enqueue(events.right), (seqs) => {
-          notify({ ...quiet, ...noticeOf(events.right) })
+          notify({ ...quiet, ...noticeOf(events.right, seqs) })
           return seqs
         })
       }),

@@ -20,6 +20,8 @@ export interface Wakeup {
   readonly sleep: (until: number) => Effect.Effect<boolean>
   /** Sleeps until `wake`, whatever is requested. */
   readonly park: Effect.Effect<boolean>
+  /** Something began to run beside the fiber, which may sleep. */
+  readonly began: () => void
   /** Something that ran beside the fiber has ended. */
   readonly ended: () => void
   /** Waits until the fiber sleeps and nothing runs beside it. */
@@ -92,6 +94,9 @@ export const make = (busy: () => boolean): Effect.Effect<Wakeup> =>
           return at <= now ? Effect.as(Effect.yieldNow(), true) : sleepUntil(state, at, at - now)
         }),
       park: Effect.suspend(() => sleepUntil(state, Number.NEGATIVE_INFINITY, never)),
+      began: () => {
+        if (busy()) state.quiet.unsafeClose()
+      },
       ended: () => {
         if (state.sleepsUntil !== undefined && !busy()) state.quiet.unsafeOpen()
       },

@@ -61,6 +61,9 @@ export const make = (worker: string, spanName: string) => {
     /** An attempt failed, and this became of its work. */
     settled: (outcome: Outcome): Effect.Effect<void> => metrics.update(outcomes(outcome), 1),
 
+    /** What a read would have told is known, at this time in seconds since the epoch. */
+    knew: (now: number, labels: metrics.Labels): void => lastRun(now, labels),
+
     /** The store was read, at this time in seconds since the epoch. */
     read: (now: number): Effect.Effect<void> => metrics.update(lastRun, now)
   }

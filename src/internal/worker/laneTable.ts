@@ -20,8 +20,10 @@ export interface LaneTable<A> extends Options {
   /** The lanes that wait for a free place, in the order in which they became ready. */
   readonly ready: Set<Lane<A>>
   readonly running: Set<Lane<A>>
-  /** The rows that were finished since a page of the store was read, which still shows them. */
+  /** The rows that were finished since a page of the store was read, which still shows them: kept while a pass reads. */
   readonly finished: Set<string | number>
+  /** Whether a pass over the store is under way, or was never made. */
+  reading: boolean
   /** The lanes that wait for an execution which is not their own. */
   readonly waiting: Map<string, Set<Lane<A>>>
   /** The lanes that are left to other processes, with the position of a row of each from which on their rows are in the store. */
@@ -47,6 +49,7 @@ export const make = <A>(options: Options): LaneTable<A> => ({
   ready: new Set(),
   running: new Set(),
   finished: new Set(),
+  reading: true,
   waiting: new Map(),
   aside: new Map(),
   lookAgainAt: never,
@@ -65,6 +68,21 @@ export const offer = <A>(table: LaneTable<A>, work: Work<A>, now: number): void 
   }
   lane_.offer(lane, work, table.depth, now)
   if (lane.phase._tag === "Ready") table.ready.add(lane)
+}
+
+/**
+ * Whether rows that come behind all that were offered may be offered without a pass: none is under way, which may offer rows again that lanes
+ * left behind; nobody waits for a place; and nothing is passed over.
+ */
+export const canAdd = <A>({ lookAgainAt, mode, reading, ready }: LaneTable<A>): boolean =>
+  !reading && mode === "open" && ready.size === 0 && lookAgainAt === never
+
+/** {@link offer} of such a row; false where its lane waits for rows that come before it, or there is no room for the lane. */
+export const add = <A>(table: LaneTable<A>, work: Work<A>, now: number): boolean => {
+  const lane = table.lanes.get(work.lane)
+  if (!canAdd(table) || (lane === undefined ? isFull(table) : lane.phase._tag === "Reading")) return false
+  offer(table, work, now)
+  return true
 }
 
 /** Takes the lane that has been ready the longest: it counts as running until it is given to {@link yieldPlace}. */
@@ -92,7 +110,19 @@ const mayRun = <A>(table: LaneTable<A>, key: string | null): boolean => table.mo
 /** The head of the lane is done: its row in the store is gone. */
 export const finish = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>): void => {
   lane_.finish(lane)
-  table.finished.add(work.id)
+  if (table.reading) table.finished.add(work.id)
+}
+
+/** A page is read from now on: what was finished before is not in it. */
+export const beginReading = <A>(table: LaneTable<A>): void => {
+  table.finished.clear()
+  table.reading = true
+}
+
+/** All rows that were read have been offered, or will be read again. */
+export const endReading = <A>(table: LaneTable<A>): void => {
+  table.finished.clear()
+  table.reading = false
 }
 
 /** The head of the lane failed: the lane is held back, or left to other processes. */

@@ -85,6 +85,7 @@ export const readPass = <A>(reader: Reader<A>): Effect.Effect<number, StoreError
     const pass = begin(reader, now)
     return Effect.tapError(readPages(reader, pass), () =>
       Effect.map(Clock.currentTimeMillis, (now) => {
+        laneTable.endReading(reader.table)
         abandon(reader, pass)
         reader.polling.end(now)
       })
@@ -97,7 +98,10 @@ const readPages = <A>(reader: Reader<A>, pass: Pass): Effect.Effect<number, Stor
     for (;;) {
       yield* offerRows(reader, pass, page)
       const step = advance(reader, pass, page)
-      if (step._tag === "End") return step.nextAt
+      if (step._tag === "End") {
+        laneTable.endReading(reader.table)
+        return step.nextAt
+      }
       page = yield* reader.read(step.page)
     }
   })
@@ -116,6 +120,7 @@ const begin = <A>({ concurrency, cursor, polling, table }: Reader<A>, now: numbe
   cursor.hurry = false
   cursor.crowded = false
   cursor.again = false
+  laneTable.beginReading(table)
   const catchUp = catchUp_.begin(table, now, concurrency)
   const start = Math.min(known, catchUp.first)
   return { now, rescans, known, catchUp, reached: start, jumped: start, refused: never }

@@ -38,21 +38,14 @@ export const passed = (elsewhere: Elsewhere | undefined): Effect.Effect<Readonly
 const seqOf = ({ work }: { readonly work?: StoredWork | undefined }): number | undefined =>
   work === undefined || work._tag === "Timer" ? undefined : work.seq
 
-/** The pages of a numbered table, with the lane of each row and its name in the log. */
-export const pages = <A extends { readonly seq: number }>(
-  options: Pick<Options, "pageSize" | "elsewhere">,
-  table: string,
-  store: (query: PendingQuery & ExceptQuery) => Effect.Effect<Pending<A>, StoreError>,
-  laneOf: (entry: A) => string | null,
-  label: (entry: A) => string,
-  waitsFor?: (entry: A) => string
-) => {
-  const limit = pageSize(options)
-  const readable = readAround(table, store)
-  const read = (after: number | undefined): Effect.Effect<Page<A>, StoreError> =>
-    Effect.flatMap(passed(options.elsewhere), (except) => Effect.map(readable({ after, limit, except }), toPage))
-
-  const toWork = (entry: A, failure: Failure | undefined): Work<A> => ({
+/** Rows of a numbered table as work, with the lane of each row and its name in the log. */
+export const toWork =
+  <A extends { readonly seq: number }>(
+    laneOf: (entry: A) => string | null,
+    label: (entry: A) => string,
+    waitsFor?: (entry: A) => string
+  ) =>
+  (entry: A, failure?: Failure): Work<A> => ({
     lane: laneOf(entry),
     id: entry.seq,
     position: entry.seq,
@@ -61,6 +54,18 @@ export const pages = <A extends { readonly seq: number }>(
     recorded: recorded(failure),
     waitsFor: waitsFor?.(entry)
   })
+
+/** The pages of a numbered table. */
+export const pages = <A extends { readonly seq: number }>(
+  options: Pick<Options, "pageSize" | "elsewhere">,
+  table: string,
+  store: (query: PendingQuery & ExceptQuery) => Effect.Effect<Pending<A>, StoreError>,
+  toWork: (entry: A, failure?: Failure) => Work<A>
+) => {
+  const limit = pageSize(options)
+  const readable = readAround(table, store)
+  const read = (after: number | undefined): Effect.Effect<Page<A>, StoreError> =>
+    Effect.flatMap(passed(options.elsewhere), (except) => Effect.map(readable({ after, limit, except }), toPage))
 
   const toPage = (pending: Pending<A>): Page<A> => {
     const end = Math.max(

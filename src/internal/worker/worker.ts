@@ -40,6 +40,8 @@ export interface Options<A> {
   readonly from: (position: number) => Effect.Effect<Page<A>, StoreError>
   /** What a write of this process means for the worker: when to look, in milliseconds since the epoch, and from which position. */
   readonly noticed: (notice: Notice) => { readonly at: number; readonly position: number } | undefined
+  /** The rows that a write of this process added, where it says them. */
+  readonly added?: ((notice: Notice) => ReadonlyArray<Work<A>> | undefined) | undefined
   /** How often it looks at most, in milliseconds, where other processes write, and from which position on: they do not say what they write. */
   readonly heed?: { readonly every: number; readonly position: number } | undefined
   /** Does the work; the row is removed behind it, where it was not removed by it. */
@@ -110,6 +112,8 @@ interface Worker<A> {
   readonly telemetry: deliveryTelemetry.DeliveryTelemetry
   /** To be run before so many pieces of work. */
   readonly yielding: (pieces: number) => Effect.Effect<void>
+  readonly clock: Clock.Clock
+  readonly labels: metrics.Labels
 }
 
 /**
@@ -136,7 +140,9 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
       polling: looks.told ? pollInterval.told(looks, options.polling) : pollInterval.make(options.polling),
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
-      yielding: yieldEvery.counted()
+      yielding: yieldEvery.counted(),
+      clock: yield* Effect.clock,
+      labels: yield* FiberRef.get(FiberRef.currentMetricLabels)
     }
     const concurrency = concurrencyOf(options)
     // Whoever makes a worker may do so in work of its own, whose fence is not this worker's.
@@ -147,7 +153,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       fence.current,
       undefined
     )
-    yield* worker.store.listen((notice) => onNotice(worker, notice))
+    yield* worker.store.listen((notice) => onNotice(worker, runner, notice))
     if (options.heed !== undefined) yield* heed(worker, options.heed)
     yield* settings.shards?.onChange((change) => onShardsChanged(worker, change)) ?? Effect.void
     const loop = makeLoop(worker, { ...worker, concurrency, from: options.from, read: makeRead(worker), runner })
@@ -339,12 +345,52 @@ const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: strin
   wakeup.request(beginning)
 }
 
-const onNotice = <A>(worker: Worker<A>, notice: Notice): void => {
+/**
+ * Takes rows that a write of this process added, without a read: those that come right behind what was read or taken before, so that
+ * nothing is overtaken. False where a read must bring them.
+ */
+const takeAdded = <A>(worker: Worker<A>, runner: runner_.Runner, notice: Notice): boolean => {
+  const { cursor, options, table } = worker
+  if (options.added === undefined || !laneTable.canAdd(table)) return false
+  // What it knows of rows before them is none, or not all that lanes want: this is a pass's to mend.
+  if (cursor.frontier === beginning || cursor.rewind !== never || cursor.again) return false
+  const works = options.added(notice)
+  const [first] = works ?? []
+  if (works === undefined || first === undefined || first.position !== cursor.frontier + 1) return false
+  const now = worker.clock.unsafeCurrentTimeMillis()
+  let taken = 0
+  for (const work of works) {
+    if (!laneTable.add(table, work, now)) break
+    taken++
+    cursor.frontier = work.position
+    if (table.ready.size > 0) runner.start()
+  }
+  if (taken > 0) {
+    worker.wakeup.began()
+    tellTaken(worker, now)
+  }
+  return taken === works.length
+}
+
+// Nobody looks at it more often.
+const toldEvery = 1000
+
+/** To know of rows by a write is as good as to have read them. */
+const tellTaken = <A>(
+  { labels, progress, telemetry }: Pick<Worker<A>, "labels" | "progress" | "telemetry">,
+  now: number
+): void => {
+  if (Option.exists(progress.lastRun, (last) => now - last * 1000 < toldEvery)) return
+  progress.lastRun = Option.some(now / 1000)
+  telemetry.knew(now / 1000, labels)
+}
+
+const onNotice = <A>(worker: Worker<A>, runner: runner_.Runner, notice: Notice): void => {
   const { cursor, monitor, options, wakeup } = worker
   storeMonitor.answered(monitor)
   if (Option.isSome(notice.committed)) onCommitted(worker, notice.committed.value.execution.id)
   const noticed = options.noticed(notice)
-  if (noticed === undefined) return
+  if (noticed === undefined || takeAdded(worker, runner, notice)) return
   cursor.rewind = Math.min(cursor.rewind, noticed.position)
   wakeup.request(noticed.at)
 }
@@ -373,8 +419,7 @@ const makeRead = <A>(worker: Worker<A>) => {
       let began = 0
       const reading = Effect.flatMap(Clock.currentTimeMillis, (now) => {
         began = now
-        // What was finished before is not in the page.
-        table.finished.clear()
+        laneTable.beginReading(table)
         return page
       })
       const result = yield* Effect.withTracerEnabled(reading, false)

@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type { Commit } from "../../Commit.js"
 import type {
   Client,
   InstanceFilter,
@@ -32,6 +33,7 @@ import type { StoreError, StoreRejected } from "../../StoreError.js"
 import { rejected } from "../codec/validate.js"
 import { toFiniteDuration } from "../options/fields.js"
 import type { Problem } from "../processor/parseProblem.js"
+import * as several from "../util/several.js"
 import * as attributes from "./attributes.js"
 import { awaitEnd } from "./awaitEnd.js"
 import { type Contract, initialContext } from "./contract.js"
@@ -63,16 +65,36 @@ const created = (contract: Contract, id: string, input: unknown): Either.Either<
     }
   })
 
-const store = ({
-  attributes,
-  execution
-}: Created): Effect.Effect<Execution.Execution, AlreadyExists | StoreError, ExecutionStore> =>
-  Effect.flatMap(ExecutionStore, (store) =>
-    store.commit(execution, { emits: [{ targetId: execution.id, event: Event.start(execution.id) }], attributes })
-  ).pipe(
+/** The commit that stores an execution and starts it. */
+const starting = ({ attributes, execution }: Created): Commit => ({
+  emits: [{ targetId: execution.id, event: Event.start(execution.id) }],
+  attributes
+})
+
+const store = (made: Created): Effect.Effect<Execution.Execution, AlreadyExists | StoreError, ExecutionStore> => {
+  const { execution } = made
+  return Effect.flatMap(ExecutionStore, (store) => store.commit(execution, starting(made))).pipe(
     Effect.map((committed) => committed.execution),
     Effect.catchTag("StoreConflict", () => new AlreadyExists({ executionId: execution.id }))
   )
+}
+
+/** Stores executions together, and tells of each whether it was there already: so many share their transactions. */
+const storeEach = (made: ReadonlyArray<Created>): Effect.Effect<ReadonlyArray<boolean>, StoreError, ExecutionStore> =>
+  Effect.flatMap(ExecutionStore, ({ commit, commitEach }) => {
+    const exits = several.isOf(commitEach, commit)
+      ? commitEach(made.map((one) => ({ execution: one.execution, commit: starting(one) })))
+      : Effect.forEach(made, (one) => Effect.exit(commit(one.execution, starting(one))), { concurrency: "unbounded" })
+    return Effect.flatMap(exits, (exits) =>
+      Effect.forEach(
+        exits,
+        (exit): Effect.Effect<boolean, StoreError> =>
+          Effect.catchAll(Effect.as(exit, true), (error) =>
+            error._tag === "StoreConflict" ? Effect.succeed(false) : Effect.fail(error)
+          )
+      )
+    )
+  })
 
 const start =
   (contract: Contract) =>
@@ -107,15 +129,8 @@ const startMany =
   ): Effect.Effect<StartedMany, InvalidInput | StoreError, ExecutionStore> =>
     Effect.gen(function* () {
       const made = yield* Either.all(Array.from(executions, ({ id, input }) => created(contract, id, input)))
-      const outcomes = yield* Effect.forEach(
-        made,
-        (execution) =>
-          store(execution).pipe(
-            Effect.as(true),
-            Effect.catchTag("AlreadyExists", () => Effect.succeed(false))
-          ),
-        { concurrency: startedAtOnce }
-      )
+      const outcomes: Array<boolean> = []
+      for (const some of Array_.chunksOf(made, startedAtOnce)) outcomes.push(...(yield* storeEach(some)))
       const ids = (started: boolean) =>
         made.filter((_, i) => outcomes[i] === started).map(({ execution }) => execution.id)
       return { started: ids(true), existing: ids(false) }

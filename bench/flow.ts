@@ -17,7 +17,7 @@ import { databaseFile, type Settings, type Topic } from "./internal/settings.js"
 
 const topic = "Events end to end: sent, relayed, processed, committed; 64 executions side by side"
 
-const throughRuntime = (settings: Settings, durability: raw.Durability) =>
+export const throughRuntime = (settings: Settings, durability: raw.Durability) =>
   Effect.map(
     runtimeRounds.make(settings, durability, {
       transition: (execution) => Effect.succeed({ execution }),
@@ -27,7 +27,7 @@ const throughRuntime = (settings: Settings, durability: raw.Durability) =>
   )
 
 /** For each event a transaction that puts it into the outbox, and one that reads it, advances its execution and removes it. */
-const byHand = (settings: Settings, durability: raw.Durability) =>
+export const byHand = (settings: Settings, durability: raw.Durability) =>
   Effect.gen(function* () {
     const database = yield* raw.make(yield* databaseFile(settings), durability)
     const context = order.contextOf(1024)

@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { activities } from "./activities.js"
 import { attributes } from "./attributes.js"
+import { chain } from "./chain.js"
 import { commit } from "./commit.js"
 import { flow } from "./flow.js"
 import type { Figure } from "./internal/figure.js"
@@ -28,12 +29,15 @@ import { memory } from "./memory.js"
 import { monitor } from "./monitor.js"
 import { reads } from "./reads.js"
 import { rqlite } from "./rqlite.js"
+import { scale } from "./scale.js"
 
 /** `needs`: the variable of the environment without which a topic is left out. */
 const topics: ReadonlyMap<string, { readonly run: Topic; readonly needs?: string }> = new Map([
   ["commit", { run: commit }],
   ["reads", { run: reads }],
   ["flow", { run: flow }],
+  ["chain", { run: chain }],
+  ["scale", { run: scale }],
   ["activities", { run: activities }],
   ["attributes", { run: attributes }],
   ["latency", { run: latency }],

@@ -11,19 +11,27 @@ import * as order from "./order.js"
 import type * as raw from "./raw.js"
 import { databaseFile, type Settings } from "./settings.js"
 
-export const executions = measure.range(64).map((i) => `order-${i}`)
+export const named = (count: number): ReadonlyArray<string> => measure.range(count).map((i) => `order-${i}`)
+
+export const executions = named(64)
 
 /** A round of so many seconds of sending, and the time until all that was sent is done. */
 export type Round<E> = (seconds: number) => Effect.Effect<measure.Sample, E>
 
+/** - `executions`: to whom the senders send, each to one after the other of its share; by default each has one. */
 export interface Options {
   readonly transition: Processor.Transition
   /** How many commits each event causes. */
   readonly commits: number
+  readonly executions?: ReadonlyArray<string> | undefined
 }
 
-/** A runtime on a file of its own, and its rounds: 64 senders, each of which sends its execution one event after the other, to the last commit. */
-export const make = (settings: Settings, durability: raw.Durability, { commits, transition }: Options) =>
+/** A runtime on a file of its own, and its rounds: 64 senders, each of which sends one event after the other, to the last commit. */
+export const make = (
+  settings: Settings,
+  durability: raw.Durability,
+  { commits, executions: ids = executions, transition }: Options
+) =>
   Effect.gen(function* () {
     const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings), durability })
     const runtime = yield* ExecutionRuntime.make({
@@ -31,7 +39,7 @@ export const make = (settings: Settings, durability: raw.Durability, { commits, 
       concurrency: executions.length,
       pageSize: 1000
     }).pipe(Effect.provideService(ExecutionStore, store))
-    for (const id of executions) yield* runtime.create(order.make(id))
+    yield* Effect.forEach(ids, (id) => runtime.create(order.make(id)), { concurrency: 64, discard: true })
 
     let committed = 0
     let expected = Number.POSITIVE_INFINITY
@@ -39,19 +47,26 @@ export const make = (settings: Settings, durability: raw.Durability, { commits, 
     yield* store.listen((notice) => {
       if (Option.isSome(notice.committed) && ++committed === expected) Deferred.unsafeDone(done, Effect.void)
     })
+    /** Does what tells how many events it sent, and waits until these have caused all their commits. */
+    const committing = <E>(sending: Effect.Effect<number, E>): Effect.Effect<number, E> =>
+      Effect.gen(function* () {
+        committed = 0
+        expected = Number.POSITIVE_INFINITY
+        done = yield* Deferred.make<void>()
+        const count = yield* sending
+        expected = commits * count
+        if (committed < expected) yield* Effect.raceFirst(Deferred.await(done), runtime.awaitFatal)
+        return count
+      })
     let events = 0
-    const send = (sender: number) => runtime.send(executions[sender] ?? null, order.paid(`event-${events++}`))
+    const sendTo = (id: string | undefined) => runtime.send(id ?? null, order.paid(`event-${events++}`))
+    const sent = Array.from(executions, () => 0)
+    const send = (sender: number) => {
+      const turn = sent[sender] ?? 0
+      sent[sender] = turn + 1
+      return sendTo(ids[(sender + turn * executions.length) % ids.length])
+    }
     const round: Round<StoreError> = (seconds) =>
-      measure.timed(
-        Effect.gen(function* () {
-          committed = 0
-          expected = Number.POSITIVE_INFINITY
-          done = yield* Deferred.make<void>()
-          const { count } = yield* measure.loop(executions.length, seconds, send)
-          expected = commits * count
-          if (committed < expected) yield* Effect.raceFirst(Deferred.await(done), runtime.awaitFatal)
-          return count
-        })
-      )
-    return { runtime, round }
+      measure.timed(committing(Effect.map(measure.loop(executions.length, seconds, send), ({ count }) => count)))
+    return { runtime, round, committing, sendTo }
   })

@@ -65,6 +65,8 @@ interface Running<A> {
   readonly room: Effect.Latch
   arrived: Array<Lane<A>>
   gathers: boolean
+  /** How many groups run. */
+  groups: number
 }
 
 export const make = <A>(options: Options<A>): Effect.Effect<Runner, never, Scope.Scope> =>
@@ -76,7 +78,8 @@ export const make = <A>(options: Options<A>): Effect.Effect<Runner, never, Scope
       clock: yield* Effect.clock,
       room: yield* Effect.makeLatch(true),
       arrived: [],
-      gathers: false
+      gathers: false,
+      groups: 0
     }
     return {
       start: () => start(running),
@@ -177,7 +180,10 @@ const gather = <A>(running: Running<A>, runTogether: RunTogether<A>): void => {
   )
 }
 
-/** Runs lanes together, round by round, each with the heads of those that have one; others join them as they arrive. */
+/**
+ * Runs lanes together, round by round, each with the heads of those that have one; others join them as they arrive. Groups that run side by
+ * side become one when their rounds end: lanes that go on for long would stay in the groups in which they began.
+ */
 const runGroup = <A>(running: Running<A>, runTogether: RunTogether<A>): Effect.Effect<void> =>
   Effect.suspend(() => {
     const group = new Set<Lane<A>>()
@@ -186,12 +192,18 @@ const runGroup = <A>(running: Running<A>, runTogether: RunTogether<A>): Effect.E
       while: () => heads.length > 0,
       body: () => runRound(running, runTogether, group, heads),
       step: () => {
-        heads = takeHeads(running, group)
+        if (running.groups > 1) {
+          running.arrived.push(...group)
+          group.clear()
+          heads = []
+        } else heads = takeHeads(running, group)
       }
     })
+    running.groups++
     return Effect.ensuring(
       Effect.interruptible(loop),
       Effect.sync(() => {
+        running.groups--
         for (const lane of group) leave(running, lane)
         gather(running, runTogether)
       })

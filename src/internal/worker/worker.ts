@@ -354,9 +354,12 @@ const takeAdded = <A>(worker: Worker<A>, runner: runner_.Runner, notice: Notice)
   if (options.added === undefined || !laneTable.canAdd(table)) return false
   // What it knows of rows before them is none, or not all that lanes want: this is a pass's to mend.
   if (cursor.frontier === beginning || cursor.rewind !== never || cursor.again) return false
-  const works = options.added(notice)
-  const [first] = works ?? []
-  if (works === undefined || first === undefined || first.position !== cursor.frontier + 1) return false
+  // A pass may have read some of them already.
+  const works = options.added(notice)?.filter(({ position }) => position > cursor.frontier)
+  if (works === undefined) return false
+  const [first] = works
+  if (first === undefined) return true
+  if (first.position !== cursor.frontier + 1) return false
   const now = worker.clock.unsafeCurrentTimeMillis()
   let taken = 0
   for (const work of works) {

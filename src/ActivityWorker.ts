@@ -25,6 +25,8 @@ import type { StoreRejected } from "./StoreError.js"
  * - `shutdownTimeout`: how long running activities may take when the scope closes, before they are interrupted and given back; by default
  *   10
  *   seconds.
+ * - `name`: what people know this process by, of at most 200 characters: it is shown with what the process runs. Others may have the same.
+ *   A runtime with leases gives the beginning of their `holder`.
  *
  * @since 0.1.0
  * @category models
@@ -33,6 +35,7 @@ export interface Options {
   readonly ttl?: Duration.DurationInput | undefined
   readonly pollInterval?: Duration.DurationInput | undefined
   readonly shutdownTimeout?: Duration.DurationInput | undefined
+  readonly name?: string | undefined
 }
 
 /**

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
+import * as Activity from "holdfast/Activity"
+import * as Definition from "holdfast/Definition"
 import * as Execution from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
@@ -136,6 +141,43 @@ describe("the live stream of a monitor", () => {
       allowed = "none"
       expect((yield* ask(monitor, "/api/live")).status).toBe(403)
     }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.scoped("shows what a runtime with leases holds and runs by its name", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const Charge = Activity.make("charge", { payload: Schema.Struct({}) })
+      const Order = Definition.make("order", { context: Schema.Struct({}), activities: { charge: Charge } })
+      const OrderLive = Order.toLayer({
+        Start: (step) => Order.runActivity(step, "charge", {}),
+        activities: { charge: { success: (step) => step, failure: (step) => step } }
+      })
+      const ChargeLive = Charge.toLayer(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
+      yield* Effect.gen(function* () {
+        const monitor = yield* Monitor.make()
+        yield* Order.start("order-1", {})
+        // The first renewal gives the lanes.
+        yield* TestClock.adjust("1 second")
+        yield* Deferred.await(begun)
+        const { json } = yield* ask(monitor, "/api/overview")
+        expect(json).toMatchObject({
+          processes: {
+            alone: true,
+            pools: [
+              { shares: "activities", processes: [{ name: expect.stringMatching(/^orders-1 ./), running: 1 }] },
+              { shares: "lanes", total: 32, free: 0, processes: [{ name: "orders-1", held: 32 }] }
+            ]
+          }
+        })
+      }).pipe(
+        Effect.provide(
+          Layer.merge(OrderLive, ChargeLive).pipe(
+            Layer.provideMerge(ExecutionRuntime.layer({ leases: { holder: "orders-1" }, shutdownTimeout: 0 })),
+            Layer.provideMerge(MemoryStore.layer)
+          )
+        )
+      )
+    })
   )
 
   it.scoped("shows the health of a runtime that is there, and its charts", () =>

@@ -91,9 +91,11 @@ const start = (settings: Settings): Effect.Effect<Worker, never, ExecutionStore 
     const running = new Map<string, Running>()
     const fibers = yield* FiberSet.make<void>()
     const runFork = yield* telemetryContext.unparented(FiberSet.runtime(fibers)())
+    // Who starts again under its name is another: what it ran before is given back, and not taken for its own.
+    const id = yield* Ids.next
     const membership = yield* membership_.make({
       store,
-      owner: yield* Ids.next,
+      owner: settings.name === undefined ? id : `${settings.name} ${id}`,
       ttl: settings.ttl,
       runs: () => running.size > 0
     })

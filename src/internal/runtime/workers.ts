@@ -64,7 +64,8 @@ export const startWorkers = <EC, RC, ED, RD>(
         ActivityWorker.make({
           ttl: options.activityTtl,
           pollInterval: options.pollInterval,
-          shutdownTimeout: options.shutdownTimeout
+          shutdownTimeout: options.shutdownTimeout,
+          name: shards && Array.from(shards.holder).slice(0, 100).join("")
         })
       )
     })

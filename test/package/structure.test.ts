@@ -64,6 +64,7 @@ describe("the structure", () => {
       "package",
       "security",
       "simulation",
+      "soak",
       "support",
       "torture"
     ]

@@ -186,10 +186,10 @@ describe("the commands that steer", () => {
         "redrive: there is nothing to change"
       ])
       expect(values(yield* run("dead-letter redrive --kind outbox --dry-run --json"))).toMatchObject([{ id: 1 }])
-      for (const none of ["--reason corrupt", "--definition parcel", "--execution-prefix x", "--older-than=3650days"]) {
+      for (const none of ["--reason corrupt", "--definition parcel", "--execution-prefix x"]) {
         expect((yield* run(`dead-letter redrive ${none} --yes`)).notes).toEqual(["redrive: there is nothing to change"])
       }
-      const selected = "--definition order --reason attempts,rejected --execution-prefix order- --older-than=0seconds"
+      const selected = "--definition order --reason attempts,rejected --execution-prefix order-"
       expect(values(yield* run(`dead-letter list ${selected} --json`))).toMatchObject([{ id: 1 }])
       const shown = yield* run(`dead-letter discard ${selected} --dry-run`)
       expect([shown.out.length, shown.notes]).toEqual([2, ["discard would change 1 dead letter"]])

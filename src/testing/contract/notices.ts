@@ -6,7 +6,7 @@
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { cancelTimer, scheduleTimer } from "../../Commit.js"
+import { cancelTimer, type OutboxEntry, scheduleTimer } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
 import { conflicts, refuses } from "../internal/assertions.js"
 import { emit, everything, order, spawn } from "../internal/samples.js"
@@ -14,8 +14,9 @@ import type { Subject } from "../Subject.js"
 
 const listening = Effect.gen(function* () {
   const store = yield* ExecutionStore
-  const notices: Array<Notice> = []
-  yield* store.listen((notice) => notices.push(notice))
+  const notices: Array<Omit<Notice, "outbox">> = []
+  // Which events were added has a test of its own.
+  yield* store.listen(({ outbox: _, ...notice }) => notices.push(notice))
   return notices
 })
 
@@ -59,6 +60,18 @@ export const notices = ({ test }: Subject): void => {
         expect(heard).toEqual([])
         yield* store.enqueue([emit("1"), emit("2")])
         expect(heard).toEqual([{ ...quiet, emits: 2 }])
+      }))
+
+    test("the events that a notice tells are those that a read gives", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const told: Array<OutboxEntry> = []
+        yield* store.listen((notice) => told.push(...(notice.outbox?.() ?? [])))
+        yield* store.enqueue([emit("1"), emit("2")])
+        yield* store.commit(order("a"), { emits: [emit("3")] })
+        const { entries } = yield* store.pendingOutbox()
+        expect(entries).toHaveLength(3)
+        expect(told).toEqual(entries)
       }))
 
     test("what was written can be read when the notice comes", () =>

@@ -10,7 +10,7 @@ import { wrongSources } from "../support/wrongSources.js"
 /** Within so many seeds each is found. */
 const patience = extent({ quick: 12, long: 30 })
 
-const settleSeconds = 120
+const settleSeconds = 500
 
 /** Runs seeds until one shows what is wrong. */
 const findsWith = (

@@ -92,7 +92,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a cancelled timer stays",
-    found: /guard happened twice/,
+    found: /guard happened twice|guard fired for/,
     tamper: withCommit((encoded, commit) => encoded.commit({ ...commit, cancelled: [] }))
   },
   {

@@ -77,7 +77,12 @@ describe("the structure", () => {
       ...files(folder).filter((file) => !pattern.test(file)),
       ...folders(folder).flatMap((inner) => odd(`${folder}/${inner}`, pattern))
     ]
-    const tested = folders("test").filter((folder) => folder !== "fixtures" && folder !== "support")
+    // Programs of their own, with tests beside them.
+    const programs = ["soak", "torture"]
+    const tested = folders("test").filter((folder) => !["fixtures", "support", ...programs].includes(folder))
+    expect(
+      programs.flatMap((folder) => odd(`test/${folder}`, /^[a-z][A-Za-z0-9]*(\.test\.ts|\.ts|\.d\.mts|\.mjs|\.c)$/))
+    ).toEqual([])
     expect(tested.flatMap((folder) => odd(`test/${folder}`, /^[a-z][A-Za-z0-9]*\.test\.ts$/))).toEqual([])
     expect(odd("test/support", /^[a-z][A-Za-z0-9]*\.(ts|mjs)$|^better-sqlite3\.d\.ts$/)).toEqual([])
   })

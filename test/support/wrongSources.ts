@@ -41,8 +41,8 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
       },
       {
         file: "internal/worker/catchUp.ts",
-        from: "if (lane !== undefined && !lane_.needsRowsBehind(lane, reached)) continue",
-        to: "if (lane !== undefined && (lane.failed !== undefined || !lane_.needsRowsBehind(lane, reached))) continue"
+        from: "if (lane !== undefined && !lane_.needsRows(lane)) continue",
+        to: "if (lane !== undefined && (lane.failed !== undefined || !lane_.needsRows(lane))) continue"
       }
     ]
   },

@@ -40,7 +40,7 @@ export const next = <A>({ from }: CatchUp, table: LaneTable<A>, reached: number)
   for (const [key, position] of from) {
     const lane = table.lanes.get(key)
     // One that is gone has done all that it took, and still catches up.
-    if (lane !== undefined && !lane_.needsRowsBehind(lane, reached)) continue
+    if (lane !== undefined && !lane_.needsRows(lane)) continue
     next = Math.min(next, Math.max(position, reached))
   }
   return next

@@ -86,11 +86,11 @@ const restFrom = <A>(lane: Lane<A>, index: number): number | undefined =>
   lane.queue.slice(index).reduce((rest, work) => smaller(rest, work.position), lane.rest)
 
 /**
- * Whether a row of its own that is read now, behind this position, would be news: it would take the row, or know for the first time that
- * one was left so near. A lane that is behind or held is read again from its first row on, and needs none now.
+ * Whether a row of its own that is read now would be news: it would take the row, or know for the first time that one was left. A lane that is
+ * behind or held is read again from its first row on, and needs none now.
  */
-export const needsRowsBehind = <A>(lane: Lane<A>, position: number): boolean =>
-  lane.phase._tag === "Reading" || (holdsRows(lane) && (lane.rest === undefined || lane.rest > position))
+export const needsRows = <A>(lane: Lane<A>): boolean =>
+  lane.phase._tag === "Reading" || (holdsRows(lane) && lane.rest === undefined)
 
 /** What is known of this row's failures. */
 export const failureOf = <A>(lane: Lane<A>, work: Work<A>): FailureState | undefined =>

@@ -104,7 +104,7 @@ export const redrives = ({ test }: Subject): void => {
         expect((yield* store.dueTimers(10)).failures).toMatchObject([{ attempts: 1 }])
       }))
 
-    test("redriving tells the listeners what there is to do; giving up and discarding tell nothing", () =>
+    test("redriving tells the listeners what there is to do; giving up and discarding, that something was written", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
         yield* store.commit(order("a"), { spawns: [spawn("c")], timers: [scheduleTimer("p", 10.5)] })
@@ -116,7 +116,8 @@ export const redrives = ({ test }: Subject): void => {
         })
         yield* bury({ _tag: "Spawn", seq: child?.seq ?? 0 })
         yield* bury(timerWork(timer("p", 10.5)))
-        expect(heard).toEqual([])
+        const nothingToDo = { emits: 0, spawns: 0, nextTimer: Option.none() }
+        expect(heard).toEqual([nothingToDo, nothingToDo])
         yield* buried(emit("1"))
         heard.splice(0)
         for (const letter of yield* letters()) yield* store.deadLetters.redrive(letter.id)
@@ -128,6 +129,10 @@ export const redrives = ({ test }: Subject): void => {
         yield* store.deadLetters.redrive(99)
         yield* store.deadLetters.discard(99)
         expect(heard).toHaveLength(3)
+        yield* buried(emit("2"))
+        heard.splice(0)
+        for (const letter of yield* letters()) yield* store.deadLetters.discard(letter.id)
+        expect(heard).toEqual([nothingToDo])
       }))
   })
 }

@@ -9,6 +9,7 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as Metrics from "holdfast/Metrics"
 import { StoreUnavailable } from "holdfast/StoreError"
+import { shareOfTests } from "../support/extent.js"
 import { isolated } from "../support/metrics.js"
 import { deaf, event, eventually, execution, onEach, recorder } from "../support/workers.js"
 
@@ -63,9 +64,9 @@ const sharings: ReadonlyArray<readonly [string, (store: Store) => Store]> = [
   [", also of a store to which others write", deaf]
 ]
 
-onEach("What waits for definitions and activities of others", (make) => {
-  for (const [name, shared] of sharings) {
-    it.scoped(`is in health at any time, also after pauses of hours and days${name}`, () =>
+onEach("What waits for definitions and activities of others", (make, onStore) => {
+  for (const [[name, shared], named] of shareOfTests(sharings, onStore === "memory" ? 0 : 1, 2)) {
+    it.scoped(named(`is in health at any time, also after pauses of hours and days${name}`), () =>
       Effect.gen(function* () {
         const store = shared(yield* make)
         yield* TestClock.setTime(1_000_000)

@@ -12,32 +12,33 @@ const patience = extent({ quick: 12, long: 30 })
 
 const settleSeconds = 500
 
-/** Runs seeds until one shows what is wrong. */
+/** Runs seeds from the first until one shows what is wrong. */
 const findsWith = (
   run: (seed: number) => Effect.Effect<{ readonly problems: ReadonlyArray<string> }, unknown>,
-  found: RegExp
+  found: RegExp,
+  first = 1
 ) =>
   Effect.gen(function* () {
-    for (let seed = 1; seed <= patience; seed++) {
+    for (let seed = first; seed < first + patience; seed++) {
       const { problems } = yield* run(seed)
       if (problems.length === 0) continue
       assert.match(problems.join("\n"), found)
       return
     }
-    assert.fail(`no seed up to ${patience} shows it`)
+    assert.fail(`none of ${patience} seeds from ${first} shows it`)
   })
 
 describe("The simulation finds that", () => {
-  for (const { found, name, tamper } of share(mutations, 0, 11)) {
+  for (const { found, name, tamper } of share(mutations, 4, 11)) {
     it.live(name, () =>
       findsWith((seed) => simulated.run({ seed, workload: Simulation.orders, tamper, settleSeconds }), found)
     )
   }
 
-  for (const { edits, found, name, store } of share(wrongSources, 0, 9)) {
+  for (const { edits, first, found, name, store } of share(wrongSources, 0, 9)) {
     it.live(name, () =>
       Effect.flatMap(variant(edits), ({ orders, run }) =>
-        findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found)
+        findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found, first)
       )
     )
   }

@@ -4,6 +4,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as JSONSchema from "effect/JSONSchema"
@@ -136,6 +137,8 @@ const caught = (
 ): Answer =>
   Effect.catchAllCause(answer, (cause) => {
     if (cause._tag === "Fail" && Predicate.isTagged(cause.error, "RouteNotFound")) return Effect.succeed(noPlace(path))
+    // Whoever asked is gone.
+    if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     return Effect.zipRight(
       log.error("the monitor could not answer a request", cause),
       Effect.fail(new Failed({ title: "The monitor failed", detail: "what it met is in the log of its process" }))

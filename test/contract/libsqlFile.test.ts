@@ -8,4 +8,4 @@ import * as Schema from "../support/schema.js"
 const layerWith = (options: Omit<LibsqlStore.Options, "url">) =>
   Layer.unwrapScoped(Effect.map(Schema.file, (filename) => Libsql.layer({ ...options, url: `file:${filename}` })))
 
-ContractShare.suite("LibsqlStore on a file", layerWith({}), { layerWith, raw: Libsql.raw, part: { of: 3, rest: 1 } })
+ContractShare.suite("LibsqlStore on a file", layerWith({}), { layerWith, raw: Libsql.raw, part: { of: 6, rest: 1 } })

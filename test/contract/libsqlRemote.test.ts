@@ -20,7 +20,7 @@ const layerWith = (options: Options) =>
 ContractShare.suite("LibsqlStore on a server's stand-in", layerWith({}), {
   layerWith,
   raw: Libsql.raw,
-  part: { of: 10, rest: 7 }
+  part: { of: 16, rest: 7 }
 })
 
 if (Option.isSome(LibsqlServer.remote)) {

@@ -35,7 +35,7 @@ const { commit, concurrency, corruption, foreign, listing, prefix, purge, trace 
 ContractShare.suite(
   "LibsqlStore with a copy of a server's stand-in",
   layerWith({}),
-  { layerWith, raw: Libsql.raw, part: { of: 5, rest: 3 } },
+  { layerWith, raw: Libsql.raw, part: { of: 10, rest: 3 } },
   [commit, trace, listing, prefix, purge, foreign, corruption, concurrency]
 )
 

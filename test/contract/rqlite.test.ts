@@ -41,7 +41,7 @@ const standIn = (options: RqliteStore.StoreOptions) =>
 ContractShare.suite("RqliteStore on the stand-in", standIn({}), {
   layerWith: standIn,
   raw,
-  part: { of: 10, rest: 0 }
+  part: { of: 16, rest: 3 }
 })
 
 /** Removes the tables of a prefix, and with them their indexes and triggers. */

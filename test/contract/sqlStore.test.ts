@@ -23,7 +23,7 @@ const layerWith = (options: SqlStore.Options) => Layer.provideMerge(SqlStore.lay
 
 ContractShare.suite("SqlStore", layerWith({}), {
   layerWith,
-  part: { of: 3, rest: 1 },
+  part: { of: 6, rest: 4 },
   raw: (table, row) =>
     Effect.flatMap(SqlClient.SqlClient, (client) => {
       const { params, sql } = insertion(table, row)

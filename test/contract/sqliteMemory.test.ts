@@ -5,4 +5,4 @@ const layerWith = (options: Omit<SqliteStore.Options, "filename">) =>
   SqliteStore.layer({ ...options, filename: ":memory:" })
 
 // It is the store on a file, which has the whole suite, without what other processes may do.
-ContractShare.suite("SqliteStore in memory", layerWith({}), { layerWith, part: { of: 3, rest: 2 } })
+ContractShare.suite("SqliteStore in memory", layerWith({}), { layerWith, part: { of: 6, rest: 2 } })

@@ -198,7 +198,7 @@ describe(longer("whatever befalls the request of a write, it is applied once, an
   it.effect.each(methods.map((method, index) => ({ ...method, index })))("$name", (method) =>
     Effect.gen(function* () {
       const plain = yield* outcome(method, [])
-      const befalling = share(cases, method.index, 6).filter(
+      const befalling = share(cases, method.index, 12).filter(
         ({ faults }) => method.reads !== true || faults.every(({ path }) => path !== "/db/query")
       )
       const outcomes = yield* Effect.forEach(

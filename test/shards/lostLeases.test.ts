@@ -113,7 +113,7 @@ const ends: ReadonlyArray<readonly [name: string, end: Delivery, options?: Queue
 Support.onEach("A worker that has lost its lease", (makeStore, onStore) => {
   for (const { fill, name, pending, worker } of kinds) {
     // By default some of them on each of the two stores.
-    for (const [[how, end, options], named] of shareOfTests(ends, onStore === "memory" ? 0 : 2, 4)) {
+    for (const [[how, end, options], named] of shareOfTests(ends, onStore === "memory" ? 0 : 3, 6)) {
       for (const knows of ["knows", "does not know"]) {
         it.scoped(named(`${name}: writes nothing where the delivery ${how} late, and it ${knows}`), () =>
           Effect.gen(function* () {

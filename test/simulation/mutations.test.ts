@@ -35,7 +35,7 @@ describe("The simulation finds that", () => {
     )
   }
 
-  for (const { edits, first, found, name, store } of share(wrongSources, 0, 9)) {
+  for (const { edits, first, found, name, store } of share(wrongSources, 7, 9)) {
     it.live(name, () =>
       Effect.flatMap(variant(edits), ({ orders, run }) =>
         findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found, first)

@@ -13,7 +13,7 @@ const seeds = (count: number): { readonly from: number; readonly seeds: number }
   asked === null ? { from: 1, seeds: count } : { from: Number(asked[1]), seeds: Number(asked[2]) }
 
 const stores = [
-  ["memory", extent({ quick: 2, long: 30 })],
+  ["memory", extent({ quick: 1, long: 30 })],
   ["sqlite", extent({ quick: 1, long: 12 })]
 ] as const
 

@@ -246,7 +246,7 @@ describe("a write whose answer is lost", () => {
         })
       )
 
-      for (const [[when, list, blind = 0], named] of shareOfTests(faults, index, 9)) {
+      for (const [[when, list, blind = 0], named] of shareOfTests(faults, index, 18)) {
         // What reads first, or last, fails there as a read does.
         if (reads.test(name) && blind > 0) continue
         it.scoped(named(when), () =>

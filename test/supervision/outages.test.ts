@@ -207,7 +207,7 @@ describe("No answer of the store ends", () => {
         })
         yield* TestClock.adjust("10 seconds")
         yield* eventually(readiness(runtime), well)
-        for (const [round, [name, error]] of share(Object.entries(answers), index, 4).entries()) {
+        for (const [round, [name, error]] of share(Object.entries(answers), index, 7).entries()) {
           answer = error
           const since = yield* Support.now
           yield* row.work(store, round)

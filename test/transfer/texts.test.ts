@@ -116,6 +116,22 @@ describe("texts that are no UTF-8", () => {
     })
   )
 
+  it.scopedLive("end no process that reads a libSQL file, which gives what SQLite gives", () =>
+    Effect.gen(function* () {
+      const { filename, store } = yield* file
+      const libsql = yield* LibsqlStore.make({ url: `file:${filename}` })
+      const said = (reading: ExecutionStore) =>
+        Effect.forEach(bytes, (_, i) => Effect.map(Effect.either(reading.load(`x-${i}`)), String))
+      const expected = yield* said(store)
+      expect(expected.join("")).toContain("not JSON")
+      expect(yield* said(libsql.store)).toEqual(expected)
+      yield* run(filename, "UPDATE harel_executions SET data = '{}', id = CAST(x'ff' || id AS TEXT)")
+      const ids = yield* store.idsWithPrefix("")
+      expect(ids[0]).toContain("\u{FFFD}")
+      expect(yield* libsql.store.idsWithPrefix("")).toEqual(ids)
+    })
+  )
+
   it.scopedLive("are taken for such alone where they are such", () =>
     Effect.gen(function* () {
       const text = (yield* exported((yield* file).store)).replace('{"text":"f09f98"}', '{"text":"c3bc"}')
@@ -126,6 +142,24 @@ describe("texts that are no UTF-8", () => {
 })
 
 describe("a file of SQLite's with texts in UTF-16", () => {
+  for (const [encoding, surrogate] of [
+    ["UTF-16le", "00d8"],
+    ["UTF-16be", "d800"]
+  ]) {
+    it.scopedLive(`is read by libSQL, which gets its texts as bytes (${encoding})`, () =>
+      Effect.gen(function* () {
+        const filename = yield* temp.database
+        yield* run(filename, `PRAGMA encoding = '${encoding}'`, "CREATE TABLE another (id)")
+        const { store } = yield* LibsqlStore.make({ url: `file:${filename}` })
+        const id = "\u{FEFF}ü 😀 \u0000 \u{FFFD}"
+        yield* store.save(Execution.make({ id, definitionId: id, activePath: id }))
+        yield* run(filename, `UPDATE harel_executions SET data = CAST(x'${surrogate}' AS TEXT)`)
+        expect(yield* store.idsWithPrefix("")).toEqual([id])
+        expect((yield* Effect.flip(store.load(id))).message).toContain("not JSON")
+      })
+    )
+  }
+
   it.scopedLive("is exported as any other", () =>
     Effect.gen(function* () {
       const text = "ü 😀 \u{FFFD}"

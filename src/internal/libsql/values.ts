@@ -24,8 +24,8 @@ const whole = (value: Value | undefined): unknown =>
   value instanceof ArrayBuffer ? unwrap(new Uint8Array(value)) : plain(value ?? null)
 
 /**
- * Reads rows from a database of this process, whose client gives a text no further than its first U+0000: a text that has one comes as
- * bytes, with a mark in front that tells it from what is stored as bytes.
+ * Reads rows from a database of this process, whose client gives a text no further than its first U+0000, and ends the process at one that is
+ * no Unicode, as another program can write it: so all texts come as bytes.
  */
 export const makeRead = (): ((
   client: Client,
@@ -39,7 +39,7 @@ export const makeRead = (): ((
     let text = wrapped.get(sql)
     if (text === undefined) {
       const { columns } = await client.execute(toStatement({ sql: `SELECT * FROM (${sql}) LIMIT 0`, params }))
-      text = wrap(sql, columns.length)
+      text = wrap("all", sql, columns.length)
       wrapped.set(sql, text)
     }
     const { rows } = await client.execute(toStatement({ sql: text, params }))

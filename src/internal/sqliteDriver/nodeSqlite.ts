@@ -75,7 +75,7 @@ const makeNulSafe = (handle: Handle, sql: string): Prepared => {
     ...plain,
     all: (params) => {
       checkCount(params, count)
-      wrapped ??= makePrepared(handle, wrap(sql, columnsOf(handle, sql, params)))
+      wrapped ??= makePrepared(handle, wrap("cut", sql, columnsOf(handle, sql, params)))
       return wrapped.all(params).map((row) => row.map(whole))
     }
   }

@@ -6,12 +6,6 @@ import * as localTransaction from "./localTransaction.js"
 import { toPromise } from "./remoteConnection.js"
 import { toNumbers } from "./values.js"
 
-const begins: Readonly<Record<TransactionMode, string>> = {
-  write: "BEGIN IMMEDIATE",
-  read: "BEGIN",
-  deferred: "BEGIN"
-}
-
 const once = (effect: Effect.Effect<unknown>): Effect.Effect<void> => {
   let done = false
   return Effect.suspend(() => {
@@ -43,8 +37,7 @@ export const make = (
       )
     const use = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>): Promise<A> =>
       promise(connection.use(kind, run))
-    const begin = (mode: TransactionMode) =>
-      Effect.either(transactions.own((client) => client.execute({ sql: begins[mode], args: [] })))
+    const begin = localTransaction.makeBegin()
     let over = false
     return {
       execute: (statement) => use(kindOf(statement), async (client) => toNumbers(await client.execute(statement))),
@@ -53,12 +46,16 @@ export const make = (
       migrate: (statements) => use("write", async (client) => (await client.migrate(statements)).map(toNumbers)),
       executeMultiple: (sql) => use("write", (client) => client.executeMultiple(sql)),
       transaction: async (mode: TransactionMode = "write") => {
-        const begun = await promise(Effect.zipRight(turn.take(1), begin(mode)))
+        const begun = await promise(Effect.zipRight(turn.take(1), Effect.either(transactions.own(begin(mode)))))
         return localTransaction.make({ promise, begun, done: once(turn.release(1)) })
       },
       sync: () => Promise.reject(new LibsqlError("The database is no replica", "SYNC_NOT_SUPPORTED")),
       close: () => {
         over = true
+      },
+      // Clients have it from 0.15 on.
+      reconnect: () => {
+        over = false
       },
       get closed() {
         return over

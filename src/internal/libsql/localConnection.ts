@@ -25,12 +25,12 @@ type Use = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>) => E
  */
 export interface Connection {
   readonly use: Use
-  readonly own: (run: (client: Client) => Promise<unknown>) => Effect.Effect<Owned, Failure>
+  readonly own: <T>(begin: (client: Client) => Promise<T>) => Effect.Effect<Owned<T>, Failure>
 }
 
-/** A client that nobody else uses. After a use of it met a lock, or the disk failed, it cannot be used any more. */
-export interface Owned {
-  readonly use: <A>(run: (client: Client) => Promise<A>) => Effect.Effect<A, Failure>
+/** What was begun on a client that nobody else uses. After a use of it met a lock, or the disk failed, it cannot be used any more. */
+export interface Owned<T> {
+  readonly use: <A>(run: (begun: T) => Promise<A>) => Effect.Effect<A, Failure>
   readonly giveBack: Effect.Effect<void>
 }
 
@@ -91,8 +91,9 @@ const prepare = async (client: Client, { durability, filename }: Options): Promi
   }
 }
 
+// A client that has a pool of connections would prepare the first alone.
 const open = (options: Options): Effect.Effect<Client, Failure> =>
-  tried(() => prepare(createClient({ url: urlOf(options.filename), intMode: "bigint" }), options))
+  tried(() => prepare(createClient({ url: urlOf(options.filename), intMode: "bigint", concurrency: 1 }), options))
 
 const current = (state: State, options: Options): Effect.Effect<Client, Failure> =>
   Effect.suspend(() => {
@@ -114,15 +115,9 @@ const discard = (state: State, { filename }: Options): Effect.Effect<void> =>
   })
 
 /** Runs on the client, which is closed where it cannot be used afterwards. */
-const run = <A>(
-  state: State,
-  options: Options,
-  client: Client,
-  use: (client: Client) => Promise<A>
-): Effect.Effect<A, Failure> =>
-  Effect.tapError(
-    tried(() => use(client)),
-    ({ reason }) => (reason === "sql" || reason === "constraint" ? Effect.void : discard(state, options))
+const run = <A>(state: State, options: Options, use: () => Promise<A>): Effect.Effect<A, Failure> =>
+  Effect.tapError(tried(use), ({ reason }) =>
+    reason === "sql" || reason === "constraint" ? Effect.void : discard(state, options)
   )
 
 /** Whether the lock is free: begins a transaction, which the client rolls back by itself. */
@@ -153,7 +148,7 @@ const attempt = <A>(
     if (state.owned) return yield* taken
     const client = yield* current(state, options)
     if (kind === "write") yield* unlocked(state, client, waiting)
-    const result = yield* run(state, options, client, use)
+    const result = yield* run(state, options, () => use(client))
     if (kind === "write") state.locked = undefined
     return result
   }).pipe(
@@ -165,13 +160,15 @@ const attempt = <A>(
     Effect.uninterruptible
   )
 
-/** Reserves the open client for one caller. */
-const lend = (state: State, options: Options, client: Client): Owned => {
+/** Reserves the open client, on which something was begun, for one caller. */
+const lend = <T>(state: State, options: Options, client: Client, begun: T): Owned<T> => {
   state.owned = true
   let over = false
   return {
     use: (use) =>
-      Effect.suspend(() => (over || state.client !== client ? Effect.fail(closed) : run(state, options, client, use))),
+      Effect.suspend(() =>
+        over || state.client !== client ? Effect.fail(closed) : run(state, options, () => use(begun))
+      ),
     giveBack: Effect.sync(() => {
       if (!over) state.owned = false
       over = true
@@ -212,10 +209,7 @@ export const make = (options: Options): Effect.Effect<Connection, never, Scope.S
       })
 
     const own: Connection["own"] = (begin) =>
-      use("write", async (client) => {
-        await begin(client)
-        return lend(state, options, client)
-      })
+      use("write", async (client) => lend(state, options, client, await begin(client)))
 
     return { use, own }
   })

@@ -1,20 +1,40 @@
-import { type Client, type InStatement, LibsqlError, type ResultSet, type Transaction } from "@libsql/client"
+import {
+  type Client,
+  type InStatement,
+  LibsqlError,
+  type ResultSet,
+  type Transaction,
+  type TransactionMode
+} from "@libsql/client"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Failure } from "./error.js"
 import type { Owned } from "./localConnection.js"
 import { toNumbers } from "./values.js"
 
+/**
+ * A transaction that has begun.
+ *
+ * - `leaveIfOver`: whether SQLite itself has ended it, so that each further statement would be committed by itself. Then the connection is in
+ *   no transaction any more.
+ */
+interface Begun {
+  readonly execute: (statement: InStatement) => Promise<ResultSet>
+  readonly leaveIfOver: () => Promise<boolean>
+  readonly commit: () => Promise<unknown>
+  readonly rollback: () => Promise<unknown>
+}
+
 /** Runs an effect for a caller of the client, who sees what the client itself throws. */
 export type Promised = <A>(effect: Effect.Effect<A, Failure>) => Promise<A>
 
 /**
- * - `begun`: its connection, or why it did not begin.
+ * - `begun`: what has begun on a connection of its own, or why it did not begin.
  * - `done`: lets the next transaction begin.
  */
 interface Options {
   readonly promise: Promised
-  readonly begun: Either.Either<Owned, Failure>
+  readonly begun: Either.Either<Owned<Begun>, Failure>
   readonly done: Effect.Effect<void>
 }
 
@@ -35,14 +55,57 @@ const isOutside = async (client: Client): Promise<boolean> => {
   return true
 }
 
-/** Ends a transaction on a connection. A commit that fails is rolled back. */
-const end = ({ giveBack, use }: Owned, how: "COMMIT" | "ROLLBACK"): Effect.Effect<void, Failure> => {
-  const rollback = Effect.ignore(use((client) => client.execute(statement("ROLLBACK"))))
+/** Whether the client rolls back what `execute` leaves begun, as one with a pool of connections does (0.18): then there is nothing to end. */
+const keepsNone = async (client: Client): Promise<boolean> => {
+  await client.execute(statement("BEGIN"))
+  try {
+    await client.execute(statement("ROLLBACK"))
+    return false
+  } catch {
+    return true
+  }
+}
+
+const ofStatements = (client: Client): Begun => ({
+  execute: (statement) => client.execute(statement),
+  leaveIfOver: () => isOutside(client),
+  commit: () => client.execute(statement("COMMIT")),
+  rollback: () => client.execute(statement("ROLLBACK"))
+})
+
+const ofTransaction = (transaction: Transaction): Begun => ({
+  execute: (statement) => transaction.execute(statement),
+  leaveIfOver: async () => {
+    if (!transaction.closed) return false
+    transaction.close()
+    return true
+  },
+  commit: () => transaction.commit(),
+  rollback: () => transaction.rollback()
+})
+
+/**
+ * What begins transactions. The client's own are used where there is no other way: before 0.18 it leaves the connection of each to the garbage
+ * collector, and goes on with one that was not prepared.
+ */
+export const makeBegin = (): ((mode: TransactionMode) => (client: Client) => Promise<Begun>) => {
+  let own: boolean | undefined
+  return (mode) => async (client) => {
+    own ??= await keepsNone(client)
+    if (own) return ofTransaction(await client.transaction(mode === "write" ? mode : "deferred"))
+    await client.execute(statement(mode === "write" ? "BEGIN IMMEDIATE" : "BEGIN"))
+    return ofStatements(client)
+  }
+}
+
+/** Ends a transaction. A commit that fails is rolled back. */
+const end = ({ giveBack, use }: Owned<Begun>, how: "commit" | "rollback"): Effect.Effect<void, Failure> => {
+  const rollback = Effect.ignore(use((begun) => begun.rollback()))
   const commit = Effect.tapError(
-    use((client) => client.execute(statement("COMMIT"))),
+    use((begun) => begun.commit()),
     () => rollback
   )
-  return Effect.asVoid(Effect.ensuring(how === "COMMIT" ? commit : rollback, giveBack))
+  return Effect.asVoid(Effect.ensuring(how === "commit" ? commit : rollback, giveBack))
 }
 
 /**
@@ -61,11 +124,11 @@ class LocalTransaction implements Transaction {
   execute(statement: InStatement): Promise<ResultSet> {
     const { begun, promise } = this.options
     if (this.#over) return Promise.reject(closed())
-    const run = async (client: Client): Promise<ResultSet> => {
+    const run = async (begun: Begun): Promise<ResultSet> => {
       try {
-        return toNumbers(await client.execute(statement))
+        return toNumbers(await begun.execute(statement))
       } catch (error) {
-        if (await isOutside(client)) await this.#leave()
+        if (await begun.leaveIfOver()) await this.#leave()
         throw error
       }
     }
@@ -83,15 +146,15 @@ class LocalTransaction implements Transaction {
   }
 
   commit(): Promise<void> {
-    return this.#over ? Promise.reject(closed()) : this.#end("COMMIT")
+    return this.#over ? Promise.reject(closed()) : this.#end("commit")
   }
 
   rollback(): Promise<void> {
-    return this.#end("ROLLBACK")
+    return this.#end("rollback")
   }
 
   close(): void {
-    void this.#end("ROLLBACK")
+    void this.#end("rollback")
   }
 
   /** A failure ended the transaction. */
@@ -101,13 +164,13 @@ class LocalTransaction implements Transaction {
     return promise(Either.isRight(begun) ? Effect.zipRight(begun.right.giveBack, done) : done)
   }
 
-  #end(how: "COMMIT" | "ROLLBACK"): Promise<void> {
+  #end(how: "commit" | "rollback"): Promise<void> {
     const { begun, done, promise } = this.options
     const ending = Effect.suspend(() => {
       if (this.#over) return Effect.void
       this.#over = true
       if (Either.isRight(begun)) return end(begun.right, how)
-      return how === "COMMIT" ? Effect.fail(begun.left) : Effect.void
+      return how === "commit" ? Effect.fail(begun.left) : Effect.void
     })
     return promise(Effect.uninterruptible(Effect.ensuring(ending, done)))
   }

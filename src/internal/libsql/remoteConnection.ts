@@ -95,6 +95,7 @@ const applicationClient = (options: Options): Effect.Effect<Client, never, Scope
       transaction: async (mode: TransactionMode = "write") => numbers(await shared.transaction(mode)),
       sync: () => shared.sync(),
       close: () => {},
+      reconnect: () => {},
       closed: false,
       protocol: shared.protocol
     }

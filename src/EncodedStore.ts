@@ -219,6 +219,17 @@ export interface EncodedExecution {
 }
 
 /**
+ * A stored execution that was loaded for an event: see `ExecutionStore.Loaded`.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedLoaded extends EncodedExecution {
+  readonly processed: boolean
+  readonly armed?: boolean | undefined
+}
+
+/**
  * The rows of a listing as a backend gives them. `parts` is the JSON text of an array of the row's `status`, `outcome`, `active_path`,
  * `parent_id` and `finished_at`, or null where the row's data is not a JSON object.
  *
@@ -605,15 +616,19 @@ export interface Encoded extends EncodedActivities {
   /** The rows as they are stored; without it they cannot be exported or imported. */
   readonly rows?: Rows | undefined
   readonly load: (id: string) => Effect.Effect<Option.Option<EncodedExecution>, StoreError>
-  readonly loadForEvent: (
-    id: string,
-    eventId: string
-  ) => Effect.Effect<Option.Option<EncodedExecution & { readonly processed: boolean }>, StoreError>
-  /** `loadForEvent` of several at once, in their order; without it each is loaded by itself. */
+  readonly loadForEvent: (id: string, eventId: string) => Effect.Effect<Option.Option<EncodedLoaded>, StoreError>
+  /**
+   * `loadForEvent` of several at once, in their order; without it each is loaded by itself. Where one has a `timer`, `armed` says whether its
+   * execution has that timer, as of the same moment; of a backend that leaves it out, each is asked for by `isArmed`.
+   */
   readonly loadForEvents?:
     | ((
-        queries: ReadonlyArray<{ readonly id: string; readonly eventId: string }>
-      ) => Effect.Effect<ReadonlyArray<Option.Option<EncodedExecution & { readonly processed: boolean }>>, StoreError>)
+        queries: ReadonlyArray<{
+          readonly id: string
+          readonly eventId: string
+          readonly timer?: Omit<Timer, "executionId"> | undefined
+        }>
+      ) => Effect.Effect<ReadonlyArray<Option.Option<EncodedLoaded>>, StoreError>)
     | undefined
   readonly commit: (commit: EncodedCommit) => Effect.Effect<CommitOutcome, StoreError>
   /** Several commits, in their order, each of which is applied or not by itself; without it each is run by `commit`. */

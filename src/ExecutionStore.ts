@@ -458,6 +458,31 @@ export interface Spawns {
 }
 
 /**
+ * An execution to load for an event, and the timer that the event is of, where it is of one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface LoadQuery {
+  readonly id: string
+  readonly eventId: string
+  readonly timer?: Omit<Timer, "executionId"> | undefined
+}
+
+/**
+ * An execution as it was at one moment, whether it had consumed the event already, and where a timer was asked for and the execution is there,
+ * whether that timer was armed for exactly this `fireAt`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Loaded {
+  readonly execution: Option.Option<Execution>
+  readonly processed: boolean
+  readonly armed?: boolean | undefined
+}
+
+/**
  * Questions about the armed timers.
  *
  * @since 0.1.0
@@ -771,17 +796,15 @@ export interface ExecutionStore {
   readonly load: (id: string) => Effect.Effect<Option.Option<Execution>, StoreError>
 
   /** The execution, and whether it has consumed the event already, in one round trip to the database. */
-  readonly loadForEvent: (
-    id: string,
-    eventId: string
-  ) => Effect.Effect<{ readonly execution: Option.Option<Execution>; readonly processed: boolean }, StoreError>
+  readonly loadForEvent: (id: string, eventId: string) => Effect.Effect<Loaded, StoreError>
 
-  /** {@link loadForEvent} of several at once, in their order; what is wrong with one of them is its own failure. */
+  /**
+   * {@link loadForEvent} of several at once, in their order; what is wrong with one of them is its own failure. A query with a `timer` is
+   * also told whether the timer is armed.
+   */
   readonly loadForEvents: (
-    queries: ReadonlyArray<{ readonly id: string; readonly eventId: string }>
-  ) => Effect.Effect<
-    ReadonlyArray<Exit.Exit<{ readonly execution: Option.Option<Execution>; readonly processed: boolean }, StoreError>>
-  >
+    queries: ReadonlyArray<LoadQuery>
+  ) => Effect.Effect<ReadonlyArray<Exit.Exit<Loaded, StoreError>>>
 
   /**
    * Advances an execution from its version to the next and writes what the step caused, all or nothing. Version 0 inserts, where no

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { OutboxEntry } from "./Commit.js"
 import type { ExecutionStore } from "./ExecutionStore.js"
-import * as internal from "./internal/runtime/outboxRelay.js"
+import * as internal from "./internal/relays/outboxRelay.js"
 import type { Delivered, Delivery, QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
 import type { StoreRejected } from "./StoreError.js"
 

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { SpawnEntry } from "./Commit.js"
+import type { Commit, SpawnEntry } from "./Commit.js"
 import * as Event from "./Event.js"
 import * as Execution from "./Execution.js"
 import { ExecutionStore } from "./ExecutionStore.js"
@@ -18,6 +18,7 @@ import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { callable, optional } from "./internal/options/fields.js"
 import { workerFields } from "./internal/options/worker.js"
 import * as children from "./internal/processor/stepChildren.js"
+import * as childrenTogether from "./internal/relays/childrenTogether.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import { printable } from "./internal/util/printable.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
@@ -197,10 +198,9 @@ export const make = <E = never, R = never>(
     const { attributes: attributesOf = () => undefined, serves = () => true } = options
     const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
 
-    const create = (spawn: SpawnEntry) =>
+    const makeCommit = ({ parent, spawn }: childrenTogether.Born) =>
       Effect.gen(function* () {
         const { childId, parentId, seq } = spawn
-        const parent = yield* store.load(parentId)
         if (Option.exists(parent, ({ status }) => status === "SUSPENDED")) {
           return yield* new Postponed({ reason: `its parent ${JSON.stringify(parentId)} is suspended` })
         }
@@ -210,17 +210,25 @@ export const make = <E = never, R = never>(
           const { definitionId } = child
           return yield* new DefinitionNotFound({ executionId: childId, eventId: Event.start(childId).id, definitionId })
         }
-        yield* store
-          .commit(
-            { ...child, version: 0 },
-            {
-              emits: [{ targetId: childId, event: Event.start(childId) }],
-              attributes: attributesOf(child),
-              ack: { _tag: "Spawn", seq }
-            }
-          )
-          .pipe(Effect.catchTag("StoreConflict", () => childThere(store, spawn, parent)))
-        return acknowledged
+        const commit: Commit = {
+          emits: [{ targetId: childId, event: Event.start(childId) }],
+          attributes: attributesOf(child),
+          ack: { _tag: "Spawn", seq }
+        }
+        return { execution: { ...child, version: 0 }, commit }
+      })
+
+    const settle: childrenTogether.Options<never, ChildIdTaken | Postponed | StoreError>["settle"] = (born, written) =>
+      written.pipe(
+        Effect.catchTag("StoreConflict", () => childThere(store, born.spawn, born.parent)),
+        Effect.as(acknowledged)
+      )
+
+    const create = (spawn: SpawnEntry): Effect.Effect<Delivered, unknown> =>
+      Effect.gen(function* () {
+        const born = { spawn, parent: yield* store.load(spawn.parentId) }
+        const { commit, execution } = yield* makeCommit(born)
+        return yield* settle(born, store.commit(execution, commit))
       })
 
     // What a child of one's own making will follow, only that tells.
@@ -239,6 +247,12 @@ export const make = <E = never, R = never>(
       ),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
+      runTogether: childrenTogether.make({
+        store,
+        make: makeCommit,
+        settle,
+        annotations: (spawn) => described(spawn).annotations
+      }),
       spanName: "SpawnRelay.create",
       described,
       since: () => null,

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
-import type { Encoded, EncodedAttribute, EncodedFilter } from "../../EncodedStore.js"
+import type { Encoded, EncodedAttribute, EncodedFilter, EncodedLoaded } from "../../EncodedStore.js"
 import { definitionVersionKey, summaryPaths } from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import { stringify } from "../codec/stringify.js"
@@ -154,7 +154,18 @@ export const make = (
 
   loadForEvent: (id, eventId) => Effect.sync(() => forEvent(tables, id, eventId)),
 
-  loadForEvents: (queries) => Effect.sync(() => queries.map(({ eventId, id }) => forEvent(tables, id, eventId))),
+  loadForEvents: (queries) =>
+    Effect.sync(() =>
+      queries.map(({ eventId, id, timer }) =>
+        Option.map(
+          forEvent(tables, id, eventId),
+          (loaded): EncodedLoaded =>
+            timer === undefined
+              ? loaded
+              : { ...loaded, armed: tables.timers.at(id, timer.path)?.fireAt === timer.fireAt }
+        )
+      )
+    ),
 
   list: (query) => Effect.sync(() => list(tables, query)),
 

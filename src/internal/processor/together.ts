@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Runtime from "effect/Runtime"
 import { type Execution, isFinished } from "../../Execution.js"
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { Loaded, LoadQuery } from "../../ExecutionStore.js"
 import type { ProcessError, Processed, Transition, TransitionFailure } from "../../Processor.js"
 import type { StoreError } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
@@ -38,16 +38,20 @@ export interface Ends<E> {
  */
 export type ProcessTogether<E> = (asked: ReadonlyArray<FencedAsked>, ends: Ends<E>) => Effect.Effect<void>
 
-type Loaded = Effect.Effect.Success<ReturnType<ExecutionStore["loadForEvent"]>>
-
 /** An execution with nothing to do but the transition that it makes. */
 interface Usual<E> {
   readonly execution: Execution
   readonly transition: Transition<TransitionFailure<E>>
 }
 
-const usual = <E>(transitions: Attempts<E>["transitions"], { execution, processed }: Loaded): Usual<E> | undefined => {
+const usual = <E>(
+  transitions: Attempts<E>["transitions"],
+  { ack }: FencedAsked,
+  { armed, execution, processed }: Loaded
+): Usual<E> | undefined => {
   if (Option.isNone(execution) || processed) return undefined
+  // It was loaded together with its execution: a commit that cancels the timer later conflicts with this one.
+  if (ack?._tag === "Timer" && armed !== true) return undefined
   const { definitionId, status } = execution.value
   if (isFinished(execution.value) || status === "SUSPENDED" || status === "CANCELLING") return undefined
   const transition = transitions.get(definitionId)
@@ -74,7 +78,7 @@ const begin = <E>(
 ): Either.Either<Ready, Processing<E>> => {
   if (loaded === undefined) return Either.left(run(asked))
   if (Exit.isFailure(loaded)) return Either.left(run(asked, { definition: "unknown", attempt: failed(loaded.cause) }))
-  const known = usual(transitions, loaded.value)
+  const known = usual(transitions, asked, loaded.value)
   if (known === undefined) return Either.left(run(asked))
   const definition = known.execution.definitionId
   const step = fencedBy(asked.fence)(decided(known.transition, known.execution, asked))
@@ -88,18 +92,27 @@ const begin = <E>(
   return Either.left(run(asked, { definition, attempt }))
 }
 
+const queryOf = ({ ack, event, executionId }: FencedAsked): LoadQuery => ({
+  id: executionId,
+  eventId: event.id,
+  timer: ack?._tag === "Timer" ? ack : undefined
+})
+
 /** A processor of several events at once; none where the store cannot, or where somebody watches what it does with single ones. */
 export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined => {
   const { run, store } = attempts
-  const { commit, commitEach, loadForEvent, loadForEvents } = store
-  if (!several.isOf(commitEach, commit) || !several.isOf(loadForEvents, loadForEvent)) return undefined
+  const { commit, commitEach, loadForEvent, loadForEvents, timers } = store
+  const isWatched = !(
+    several.isOf(commitEach, commit) &&
+    several.isOf(loadForEvents, loadForEvent) &&
+    several.isOf(loadForEvents, timers.isArmed)
+  )
+  if (isWatched) return undefined
 
   return (asked, { advanced, rest }) =>
     Effect.gen(function* () {
       const measure = yield* telemetry.begin
-      const loaded = yield* loadForEvents(
-        asked.map(({ event, executionId }) => ({ id: executionId, eventId: event.id }))
-      )
+      const loaded = yield* loadForEvents(asked.map(queryOf))
       const runtime = yield* Effect.runtime<never>()
       const ready: Array<Ready & { readonly place: number; readonly asked: FencedAsked }> = []
       for (const [place, one] of asked.entries()) {

@@ -1,5 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import * as ActivityWorker from "../../ActivityWorker.js"
 import type { OutboxEntry } from "../../Commit.js"
@@ -10,11 +11,11 @@ import type * as QueueWorker from "../../QueueWorker.js"
 import type { Shards } from "../../Shards.js"
 import * as SpawnRelay from "../../SpawnRelay.js"
 import type { StoreRejected } from "../../StoreError.js"
-import * as TimerSweeper from "../../TimerSweeper.js"
 import type * as processTogether from "../processor/together.js"
+import * as outboxRelay from "../relays/outboxRelay.js"
+import * as timerSweeper from "../relays/timerSweeper.js"
 import * as deliveryTimeout from "./deliveryTimeout.js"
 import type * as health from "./health.js"
-import * as outboxRelay from "./outboxRelay.js"
 import type { TransitionFailed } from "./transitionFailed.js"
 import type { Process, Processing, Registry } from "./transitions.js"
 
@@ -49,16 +50,14 @@ export const startWorkers = <EC, RC, ED, RD>(
         })
       ),
       timers: Effect.sequentialFinalizers(
-        TimerSweeper.make({
-          ...common,
-          pollInterval: timerInterval(options),
-          deliver: (timer, event) =>
-            process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }).pipe(
-              Effect.as(acknowledged),
-              // Purged: there is nobody to wait for.
-              Effect.catchTag("ExecutionNotFound", () => Effect.succeed(delivered))
-            )
-        })
+        timerSweeper.make(
+          {
+            ...common,
+            pollInterval: timerInterval(options),
+            deliver: (timer, event) => fired(process(timer.executionId, event, { ack: { _tag: "Timer", ...timer } }))
+          },
+          together && fireTogether(together)
+        )
       ),
       activities: Effect.sequentialFinalizers(
         ActivityWorker.make({
@@ -103,6 +102,32 @@ const deliverTogether =
       })),
       { advanced: ended, rest: (place, processed) => rest(place, Effect.as(processed, acknowledged)) }
     )
+
+/** Fires timers of executions, several at once. */
+const fireTogether =
+  (together: processTogether.ProcessTogether<TransitionFailed>): timerSweeper.FireTogether =>
+  (due, { acknowledged: ended, rest }) =>
+    together(
+      due.map(({ event, fence, timer }) => ({
+        executionId: timer.executionId,
+        event,
+        ack: { _tag: "Timer", ...timer },
+        fence
+      })),
+      { advanced: ended, rest: (place, processed) => rest(place, fired(processed)) }
+    )
+
+/** What became of a timer whose event was processed. */
+const fired = <E>(
+  processed: Effect.Effect<unknown, E | Processor.ProcessError>
+): Effect.Effect<QueueWorker.Delivered, E | Processor.ProcessError> =>
+  Effect.matchEffect(processed, {
+    // Purged: there is nobody to wait for.
+    onFailure: (error) => (isPurged(error) ? Effect.succeed(delivered) : Effect.fail(error)),
+    onSuccess: () => Effect.succeed(acknowledged)
+  })
+
+const isPurged = Predicate.isTagged("ExecutionNotFound")
 
 const delivered: QueueWorker.Delivered = "Delivered"
 const acknowledged: QueueWorker.Delivered = "Acknowledged"

@@ -22,6 +22,30 @@ const ids = (p: string, range: string): string => lines`
   ORDER BY id
   LIMIT ?`
 
+/** What several pairs of execution and event ids load: the place of each, whether there is such an execution, and the columns of `loadForEvent`. */
+const loadForEvents = (p: string, more = ""): string => lines`
+  SELECT page.key,
+    e.id IS NOT NULL,
+    e.data,
+    ${exact("e.version")},
+    EXISTS (
+      SELECT 1
+      FROM ${p}processed_events
+      WHERE execution_id = e.id AND event_id = json_extract(page.value, '$[1]')
+    )${more}
+  FROM (
+    SELECT key, value
+    FROM json_each(?)
+    WHERE key > ?
+    ORDER BY key
+    LIMIT ?
+  ) AS page
+  LEFT JOIN ${p}executions AS e ON e.id = json_extract(page.value, '$[0]')`
+
+/** The time for which the timer is armed whose path is the third of each. It is compared outside: JSON does not keep every double. */
+const armedFor = (p: string): string =>
+  `,\n    (SELECT fire_at FROM ${p}timers WHERE execution_id = e.id AND path = json_extract(page.value, '$[2]'))`
+
 /** The executions themselves, and purging them with all that is theirs. */
 export const makeExecutionSql = (p: string) => ({
   load: lines`
@@ -36,25 +60,11 @@ export const makeExecutionSql = (p: string) => ({
     FROM ${p}executions
     WHERE id = ?`,
 
-  /** The same of several, which are `[id, event id]` pairs: a row for each, with its place among them and whether there is such an execution. */
-  loadForEvents: lines`
-    SELECT page.key,
-      e.id IS NOT NULL,
-      e.data,
-      ${exact("e.version")},
-      EXISTS (
-        SELECT 1
-        FROM ${p}processed_events
-        WHERE execution_id = e.id AND event_id = json_extract(page.value, '$[1]')
-      )
-    FROM (
-      SELECT key, value
-      FROM json_each(?)
-      WHERE key > ?
-      ORDER BY key
-      LIMIT ?
-    ) AS page
-    LEFT JOIN ${p}executions AS e ON e.id = json_extract(page.value, '$[0]')`,
+  /** The same of several, which are `[id, event id]` pairs. */
+  loadForEvents: loadForEvents(p),
+
+  /** The same for timers, whose paths come behind these. */
+  loadForTimers: loadForEvents(p, armedFor(p)),
 
   ids: ids(p, "id >= ?"),
   idsAfter: ids(p, "id > ?"),

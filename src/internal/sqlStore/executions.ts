@@ -1,10 +1,10 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, EncodedFilter } from "../../EncodedStore.js"
+import type { Encoded, EncodedFilter, EncodedLoaded } from "../../EncodedStore.js"
 import type { Statement } from "../../SqlDriver.js"
 import { prefixEnd } from "../codec/utf8Order.js"
 import type { Part } from "../sql/listingStatements.js"
-import type { Database, Row } from "../sqlDatabase/database.js"
+import type { Database, Failure, Row } from "../sqlDatabase/database.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as listingParts from "../sqlDatabase/listingParts.js"
 import * as pages from "../sqlDatabase/pages.js"
@@ -24,26 +24,40 @@ const loadForEvent = (database: Database, id: string, eventId: string) => {
   )
 }
 
-const loadForEvents = (database: Database, queries: Parameters<NonNullable<Encoded["loadForEvents"]>>[0]) => {
+type LoadQueries = Parameters<NonNullable<Encoded["loadForEvents"]>>[0]
+
+const loadForEvents = (
+  database: Database,
+  queries: LoadQueries
+): Effect.Effect<ReadonlyArray<Option.Option<EncodedLoaded>>, Failure> => {
   const [only] = queries
+  const forTimers = queries.some(({ timer }) => timer !== undefined)
   // The statement for several takes as long as three of these.
-  if (only !== undefined && queries.length === 1) {
+  if (only !== undefined && queries.length === 1 && !forTimers) {
     return Effect.map(loadForEvent(database, only.id, only.eventId), (row) => [row])
   }
-  const asked = JSON.stringify(queries.map(({ eventId, id }) => [id, eventId]))
+  const asked = JSON.stringify(queries.map(({ eventId, id, timer }) => [id, eventId, ...(timer ? [timer.path] : [])]))
   // Old versions of SQLite cut a text there when they take it out of JSON.
   if (asked.includes("\\u0000")) {
     return Effect.forEach(queries, ({ eventId, id }) => loadForEvent(database, id, eventId), {
       concurrency: "unbounded"
     })
   }
-  const page = pages.numbered(database.sql.executions.loadForEvents, -1, asked)
+  const { loadForEvents, loadForTimers } = database.sql.executions
+  const page = pages.numbered(forTimers ? loadForTimers : loadForEvents, -1, asked)
   return Effect.map(pages.read(database, { operation: "loadForEvents" }, queries.length, page), (rows) => {
     const found = new Map(rows.map((row) => [row[0], row]))
-    return queries.map((_, place) =>
+    return queries.map(({ timer }, place) =>
       Option.fromNullable(found.get(place)).pipe(
         Option.filter(([, exists]) => exists === 1),
-        Option.map(([, , data, version, processed]) => ({ data, version, processed: processed === 1 }))
+        Option.map(
+          ([, , data, version, processed, armedFor]): EncodedLoaded => ({
+            data,
+            version,
+            processed: processed === 1,
+            armed: timer && armedFor !== null && Number(armedFor) === timer.fireAt
+          })
+        )
       )
     )
   })

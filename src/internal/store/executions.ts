@@ -3,10 +3,10 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { TraceEntry } from "../../Commit.js"
-import type { EncodedExecution, EncodedFilter, EncodedSummary } from "../../EncodedStore.js"
+import type { EncodedExecution, EncodedFilter, EncodedLoaded, EncodedSummary } from "../../EncodedStore.js"
 import type { Execution, ExecutionSummary, Status } from "../../Execution.js"
-import type { ExecutionFilter, ExecutionStore } from "../../ExecutionStore.js"
-import { type StoreCorrupt, type StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import type { ExecutionFilter, ExecutionStore, Loaded, LoadQuery } from "../../ExecutionStore.js"
+import { type StoreCorrupt, type StoreError, type StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import * as cursor from "../codec/cursor.js"
 import * as executionCodec from "../codec/execution.js"
 import * as json from "../codec/json.js"
@@ -147,8 +147,6 @@ const listExecutions =
       return { items: entries, corrupt, nextCursor }
     })
 
-type Loaded = Effect.Effect.Success<ReturnType<ExecutionStore["loadForEvent"]>>
-
 const notLoaded: Loaded = { execution: Option.none(), processed: false }
 
 const checkForEvent = ({ checks }: Backend, id: string, eventId: string): Either.Either<void, StoreRejected> =>
@@ -157,15 +155,20 @@ const checkForEvent = ({ checks }: Backend, id: string, eventId: string): Either
     validate.demand("eventId", checks.eventId(eventId))
   })
 
-const loadedForEvent = (
-  id: string,
-  row: Option.Option<EncodedExecution & { readonly processed: boolean }>
-): Either.Either<Loaded, StoreCorrupt> =>
+const checkQuery = (backend: Backend, { eventId, id, timer }: LoadQuery): Either.Either<void, StoreRejected> => {
+  const checked = checkForEvent(backend, id, eventId)
+  if (timer === undefined || Either.isLeft(checked)) return checked
+  const call = { operation: "loadForEvent", executionId: id }
+  return validate.timer(call, backend.checks, { ...timer, executionId: id }, "timer")
+}
+
+const loadedForEvent = (id: string, row: Option.Option<EncodedLoaded>): Either.Either<Loaded, StoreCorrupt> =>
   Option.isNone(row)
     ? Either.right(notLoaded)
     : Either.map(decodeExecution("loadForEvent", id, row.value), (execution) => ({
         execution: Option.some(execution),
-        processed: row.value.processed
+        processed: row.value.processed,
+        armed: row.value.armed
       }))
 
 const loadForEvent =
@@ -180,25 +183,45 @@ const loadForEvent =
 const attributed = ({ cause, detail, outcome, reason }: StoreUnavailable, executionId: string): StoreUnavailable =>
   new StoreUnavailable({ operation: "loadForEvent", executionId, reason, outcome, detail, cause })
 
+const isTimerUnknown = ({ armed }: EncodedLoaded): boolean => armed === undefined
+
+/** Loads by a query of its own, and asks for the timer afterwards: a commit that cancels it later makes that which is loaded too old. */
+const loadByItself =
+  (backend: Backend) =>
+  (query: LoadQuery): Effect.Effect<Loaded, StoreError> => {
+    const { eventId, id, timer } = query
+    const loaded = Effect.zipRight(checkQuery(backend, query), loadForEvent(backend)(id, eventId))
+    if (timer === undefined) return loaded
+    return Effect.flatMap(loaded, (loaded) =>
+      Option.isNone(loaded.execution)
+        ? Effect.succeed(loaded)
+        : Effect.map(backend.encoded.isArmed({ ...timer, executionId: id }), (armed) => ({ ...loaded, armed }))
+    )
+  }
+
 /** Loads several at once; where that cannot be for what one of them is, each by itself. */
 const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
   const { loadForEvents } = backend.encoded
-  const single = loadForEvent(backend)
+  const single = loadByItself(backend)
   return (queries) => {
-    const each = Effect.forEach(queries, ({ eventId, id }) => Effect.exit(single(id, eventId)), {
-      concurrency: "unbounded"
-    })
+    const each = Effect.forEach(queries, (query) => Effect.exit(single(query)), { concurrency: "unbounded" })
     if (loadForEvents === undefined) return each
     return Effect.suspend(() => {
-      const valid = queries.every(({ eventId, id }) => Either.isRight(checkForEvent(backend, id, eventId)))
+      const valid = queries.every((query) => Either.isRight(checkQuery(backend, query)))
       if (!valid) return each
       return Effect.matchEffect(loadForEvents(queries), {
         onFailure: (error) =>
           error._tag === "StoreUnavailable"
             ? Effect.succeed(queries.map(({ id }) => Exit.fail(attributed(error, id))))
             : each,
-        onSuccess: (rows) =>
-          Effect.succeed(queries.map(({ id }, i) => Exit.fromEither(loadedForEvent(id, rows[i] ?? Option.none()))))
+        onSuccess: (rows) => {
+          const knowsAll = queries.every(
+            ({ timer }, i) => timer === undefined || !Option.exists(rows[i] ?? Option.none(), isTimerUnknown)
+          )
+          return knowsAll
+            ? Effect.succeed(queries.map(({ id }, i) => Exit.fromEither(loadedForEvent(id, rows[i] ?? Option.none()))))
+            : each
+        }
       })
     })
   }

@@ -193,20 +193,29 @@ const instrumentedAttributes = ({ of, set }: ExecutionStore["attributes"]): Exec
   set: measured("setAttributes", set)
 })
 
+const instrumentedLoads = (
+  store: ExecutionStore
+): Pick<ExecutionStore, "load" | "loadForEvent" | "loadForEvents" | "timers"> => {
+  const load = measured("load", store.load)
+  const loadForEvent = measured("loadForEvent", store.loadForEvent)
+  const isArmed = measured("isArmed", store.timers.isArmed)
+  const each = measureEach(store.loadForEvents, (exit, _, time, labels) => tellLoad(exit, time, labels))
+  return {
+    load,
+    loadForEvent,
+    loadForEvents: several.of(each, load, loadForEvent, isArmed),
+    timers: { next: operation("nextTimer")(store.timers.next), isArmed }
+  }
+}
+
 /** A store whose operations are measured, and whose commits are in spans. */
 export const instrumented = (store: ExecutionStore): ExecutionStore => {
   const measuredCommit = measureCommit(store.commit)
-  const loadForEvent = measured("loadForEvent", store.loadForEvent)
   const pendingOutbox = measured("pendingOutbox", store.pendingOutbox)
   const listen: ExecutionStore["listen"] = (listener, options) => store.listen(listener, options)
 
   return {
-    load: measured("load", store.load),
-    loadForEvent,
-    loadForEvents: several.of(
-      measureEach(store.loadForEvents, (exit, _, time, labels) => tellLoad(exit, time, labels)),
-      loadForEvent
-    ),
+    ...instrumentedLoads(store),
     commit: measuredCommit,
     commitEach: several.of(measureCommits(store.commitEach, measuredCommit), measuredCommit),
     save: (execution) => Effect.map(measuredCommit(execution), (committed) => committed.execution),
@@ -235,10 +244,6 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       isParent: measured("isSpawnParent", store.spawns.isParent),
       isPending: measured("isSpawning", store.spawns.isPending),
       drop: measured("dropSpawns", store.spawns.drop)
-    },
-    timers: {
-      next: operation("nextTimer")(store.timers.next),
-      isArmed: measured("isArmed", store.timers.isArmed)
     },
     activities: {
       list: measured("listActivities", store.activities.list),

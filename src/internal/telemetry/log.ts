@@ -57,10 +57,11 @@ export const fatal: Log = at(Effect.logFatal)
 /** A runtime whose effects log with annotations, which takes a third of the time that {@link annotate} takes. */
 export const annotatedRuntime = <R>(
   runtime: Runtime.Runtime<R>,
-  annotations: { readonly [name: string]: string }
+  annotations: { readonly [name: string]: string | number }
 ): Runtime.Runtime<R> => {
   let all = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.currentLogAnnotations)
-  for (const [name, value] of Object.entries(annotations)) all = HashMap.set(all, name, printable(value))
+  for (const [name, value] of Object.entries(annotations))
+    all = HashMap.set(all, name, typeof value === "string" ? printable(value) : value)
   return Runtime.setFiberRef(runtime, FiberRef.currentLogAnnotations, all)
 }
 

@@ -7,7 +7,7 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { Commit } from "../../Commit.js"
+import { type Commit, cancelTimer, scheduleTimer } from "../../Commit.js"
 import type { Execution } from "../../Execution.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
 import { conflicts, corrupts, refuses } from "../internal/assertions.js"
@@ -60,6 +60,56 @@ const loads = ({ rawTest, test }: Subject): void => {
       const loaded = yield* loadForEvents(awkwardTexts.map((text) => [text, text]))
       const found = loaded.map((exit) => Exit.isSuccess(exit) && exit.value.processed && exit.value.execution)
       expect(found).toEqual(yield* Effect.forEach(awkwardTexts, (text) => store.load(text)))
+    }))
+
+  test("several loads tell of a timer whether it is armed for exactly that time", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      const at = 1_700_000_000.123
+      for (const id of ["a", "b", "c"]) {
+        yield* store.commit(order(id), { timers: [scheduleTimer("p", at)], processed: "e" })
+      }
+      yield* store.commit({ ...order("b"), version: 1 }, { timers: [cancelTimer("p")] })
+      const ask = (id: string, path: string, fireAt: number) => ({ id, eventId: "e", timer: { path, fireAt } })
+      const queries = [
+        ask("a", "p", at),
+        ask("a", "p", at + 1e-6),
+        ask("a", "q", at),
+        ask("b", "p", at),
+        ask("missing", "p", at),
+        { id: "c", eventId: "e" }
+      ]
+      const armed = [true, false, false, false, undefined, undefined]
+      const told = (exits: ReadonlyArray<Exit.Exit<{ readonly armed?: boolean | undefined }, unknown>>) =>
+        exits.map((exit) => (Exit.isSuccess(exit) ? exit.value.armed : "failed"))
+      const together = yield* store.loadForEvents(queries)
+      expect(told(together)).toEqual(armed)
+      expect(together.map((exit) => Exit.isSuccess(exit) && exit.value.processed)).toEqual(
+        queries.map(({ id }) => id !== "missing")
+      )
+      for (const [i, query] of queries.entries()) expect(told(yield* store.loadForEvents([query]))).toEqual([armed[i]])
+    }))
+
+  test("a timer that is none is the failure of its own load", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      yield* store.save(order("a"))
+      const loaded = yield* store.loadForEvents([
+        { id: "a", eventId: "e", timer: { path: "p", fireAt: Number.NaN } },
+        { id: "a", eventId: "e" }
+      ])
+      yield* refuses(nth(loaded, 0), "timer.fireAt")
+      expect(nth(loaded, 1)).toEqual(yield* Effect.exit(store.loadForEvent("a", "e")))
+    }))
+
+  test("paths of every kind are those of timers that several loads find", () =>
+    Effect.gen(function* () {
+      const store = yield* ExecutionStore
+      for (const text of awkwardTexts) yield* store.commit(order(text), { timers: [scheduleTimer(text, 1.5)] })
+      const loaded = yield* store.loadForEvents(
+        awkwardTexts.map((text) => ({ id: text, eventId: "e", timer: { path: text, fireAt: 1.5 } }))
+      )
+      expect(loaded.map((exit) => Exit.isSuccess(exit) && exit.value.armed)).toEqual(awkwardTexts.map(() => true))
     }))
 
   test("an id that is none is the failure of its own load", () =>

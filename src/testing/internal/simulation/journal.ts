@@ -241,15 +241,16 @@ const reads = (
         })
       )
     })
+  const load: ExecutionStore["load"] = (id) =>
+    Effect.suspend(() => {
+      const least = journal.version(id)
+      return Effect.tap(store.load(id), (execution) => Effect.sync(() => journal.read(id, least, execution)))
+    })
   return {
-    load: (id) =>
-      Effect.suspend(() => {
-        const least = journal.version(id)
-        return Effect.tap(store.load(id), (execution) => Effect.sync(() => journal.read(id, least, execution)))
-      }),
+    load,
     loadForEvent,
     loadForEvents: several.isOf(store.loadForEvents, store.loadForEvent)
-      ? several.of(loadForEvents, loadForEvent)
+      ? several.of(loadForEvents, load, loadForEvent, store.timers.isArmed)
       : loadForEvents
   }
 }

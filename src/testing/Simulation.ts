@@ -54,13 +54,13 @@ export interface Workload<in out R = never> {
 }
 
 /**
- * - `seed`: a whole number.
+ * - `seed`: a whole number. It decides `processes`, `seconds`, `faults` and `operations` where they are not given: most worlds are small.
  * - `workload`: by default {@link orders}.
  * - `store`: the simulated database: `"memory"`, the default, or `"sqlite"`, which is an SQLite in memory behind the SQL of all databases.
- * - `processes`: how many there are, by default 3.
- * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 40.
+ * - `processes`: how many there are, by default 1 to 3.
+ * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 8 to 40.
  * - `settleSeconds`: within which time everything must be done after the last fault, by default 600.
- * - `faults`, `operations`: how many there are, by default 20 and 24.
+ * - `faults`, `operations`: how many there are, by default 6 to 20 and 7 to 24.
  * - `commands`: what operators do to executions, by default all of these.
  * - `only`: which items of the plan happen, by their numbers: what is left of a plan that was shrunk. By default all of them.
  *

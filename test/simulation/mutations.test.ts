@@ -8,7 +8,7 @@ import { variant } from "../support/variant.js"
 import { wrongSources } from "../support/wrongSources.js"
 
 /** Within so many seeds each is found. */
-const patience = extent({ quick: 12, long: 30 })
+const patience = extent({ quick: 60, long: 100 })
 
 const settleSeconds = 500
 

@@ -15,7 +15,9 @@ export interface Edit {
   readonly to: string
 }
 
-type Simulated = typeof import("holdfast/testing/internal/simulation/run") &
+/** The simulation, of which sources ever. */
+export type Simulated = Pick<typeof import("holdfast/testing/internal/simulation/run"), "run"> &
+  Pick<typeof import("holdfast/testing/internal/simulation/shrink"), "shrink"> &
   Pick<typeof import("holdfast/testing/Simulation"), "orders">
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -23,7 +25,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const folder = join(root, "node_modules", ".cache", "holdfast-variants")
 
 const entry = `
-  export * from "./src/testing/internal/simulation/run.ts"
+  export { run } from "./src/testing/internal/simulation/run.ts"
+  export { shrink } from "./src/testing/internal/simulation/shrink.ts"
   export { orders } from "./src/testing/Simulation.ts"`
 
 const edited = async (path: string, edits: ReadonlyArray<Edit>): Promise<string> => {

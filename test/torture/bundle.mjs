@@ -4,8 +4,11 @@ import { build } from "esbuild"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Bundles modules of this folder, each into a file of `build/torture`; gives their paths by name. What has native code stays outside. */
-export const bundle = async (entries) => {
+/**
+ * Bundles modules of this folder, each into a file of `build/torture`; gives their paths by name. `options` are those of
+ * esbuild. What has native code stays outside.
+ */
+export const bundle = async (entries, options = {}) => {
   const outdir = join(root, "build", "torture")
   await build({
     absWorkingDir: root,
@@ -24,7 +27,8 @@ export const bundle = async (entries) => {
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);'
     },
-    logLevel: "warning"
+    logLevel: "warning",
+    ...options
   })
   return Object.fromEntries(Object.keys(entries).map((name) => [name, join(outdir, `${name}.mjs`)]))
 }

@@ -98,7 +98,7 @@ const atEnd = (execution: Option.Option<Execution>): boolean =>
 const wasPassed = <R>({ journal }: Stage<R>, execution: Option.Option<Execution>, seq: number | undefined): boolean => {
   if (seq === undefined || journal.buried.has(seq) || Option.isNone(execution) || execution.value.status !== "DONE")
     return false
-  const commits = Array.from(journal.commits.get(execution.value.id)?.values() ?? [])
+  const commits = Array.from(journal.commits.get(execution.value.id)?.byVersion.values() ?? [])
   return commits.some((commit) => commit.seq !== undefined && commit.seq > seq)
 }
 
@@ -113,7 +113,7 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
       if (version < journal.version(id)) {
         journal.problem(`${id} ends at version ${version}, but its version ${journal.version(id)} was acknowledged`)
       }
-      for (const { processed, version } of commits.values()) {
+      for (const { processed, version } of commits.byVersion.values()) {
         if (processed !== undefined && !(yield* store.isProcessed(id, processed))) {
           journal.problem(`${id} consumed ${processed} as its version ${version}, and its ledger does not have it`)
         }
@@ -139,7 +139,9 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
 const order = <R>({ journal }: Stage<R>): void => {
   for (const [id, commits] of journal.commits) {
     let last = 0
-    for (const { processed, seq, version } of Array.from(commits.values()).sort((a, b) => a.version - b.version)) {
+    for (const { processed, seq, version } of Array.from(commits.byVersion.values()).sort(
+      (a, b) => a.version - b.version
+    )) {
       if (seq === undefined || journal.buried.has(seq)) continue
       if (seq < last)
         journal.problem(

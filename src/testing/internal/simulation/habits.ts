@@ -39,8 +39,9 @@ export const make = (seed: number, { commands, processes }: Pick<Options, "comma
         Schedule.exponential("200 millis")
       ),
       maxAttempts: dice("attempts").pick(20, 20, 20, 4),
-      pollInterval: dice("poll").pick("1 second", "1 second", "300 millis", "4 seconds"),
-      timerInterval: dice("timers").pick("2 seconds", "500 millis"),
+      // Idle polls are most of what a run costs.
+      pollInterval: dice("poll").pick("300 millis", "1 second", "1 second", "3 seconds", "3 seconds", "8 seconds"),
+      timerInterval: dice("timers").pick("500 millis", "2 seconds", "5 seconds", "5 seconds"),
       activityTtl: "3 seconds",
       // Where operators may remove what has ended, so may this.
       retention:
@@ -51,6 +52,10 @@ export const make = (seed: number, { commands, processes }: Pick<Options, "comma
     leases:
       alone || dice("leases").chance(0.15)
         ? undefined
-        : { count: dice("shards").pick(1, 4, 4, 7), ttl: "3 seconds", handover: "200 millis" }
+        : {
+            count: dice("shards").pick(1, 4, 4, 7),
+            ttl: dice("ttl").pick("3 seconds", "3 seconds", "6 seconds"),
+            handover: "200 millis"
+          }
   }
 }

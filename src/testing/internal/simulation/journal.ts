@@ -28,6 +28,14 @@ interface Acknowledged {
   readonly seq: number | undefined
 }
 
+/** The commits of an execution that were acknowledged. */
+interface Commits {
+  highest: number
+  readonly byVersion: Map<number, Acknowledged>
+  /** At which version each event was consumed. */
+  readonly versions: Map<string, number>
+}
+
 /** In which an execution may be removed. */
 const removable: ReadonlyArray<string> = ["DONE", "CANCELLED", "FAILED"]
 
@@ -36,8 +44,8 @@ export class Journal {
   readonly problems: Array<string> = []
   readonly sent: Array<Sent> = []
   readonly spawned: Array<{ readonly parentId: string; readonly childId: string }> = []
-  /** The commits that were acknowledged, of each execution, by version. */
-  readonly commits = new Map<string, Map<number, Acknowledged>>()
+  /** The commits that were acknowledged, of each execution. */
+  readonly commits = new Map<string, Commits>()
   /** The numbers of the events that were given up: each is a dead letter, or was about to be one. */
   readonly buried = new Set<number>()
   /** The executions whose removal was asked for: what is known of them may be gone, and another may have their id. */
@@ -66,30 +74,28 @@ export class Journal {
 
   /** The highest version of an execution that anybody was told of. */
   version(id: string): number {
-    let highest = 0
-    for (const version of this.commits.get(id)?.keys() ?? []) highest = Math.max(highest, version)
-    return highest
+    return this.commits.get(id)?.highest ?? 0
   }
 
   committed(life: Life, commit: Commit, { execution: { id, status, version } }: Committed): void {
     const again = this.purges.has(id)
     // Another execution with the id of one that was removed.
     const known = again && version === 1 ? undefined : this.commits.get(id)
-    const ofExecution = known ?? new Map<number, Acknowledged>()
+    const ofExecution = known ?? { highest: 0, byVersion: new Map(), versions: new Map() }
     this.commits.set(id, ofExecution)
-    const before = ofExecution.get(version)
+    const before = ofExecution.byVersion.get(version)
     const by = life.name
     if (before !== undefined && !again) {
       this.problem(`two commits of ${id} were acknowledged as its version ${version}: to ${before.by} and to ${by}`)
     }
     const { processed } = commit
-    for (const other of ofExecution.values()) {
-      if (processed !== undefined && other.processed === processed && !again) {
-        this.problem(`${id} consumed ${processed} twice: as its version ${other.version} and as its version ${version}`)
-      }
-    }
+    const other = processed === undefined ? undefined : ofExecution.versions.get(processed)
+    if (other !== undefined && !again)
+      this.problem(`${id} consumed ${processed} twice: as its version ${other} and as its version ${version}`)
     const seq = commit.ack?._tag === "Outbox" ? commit.ack.seq : undefined
-    ofExecution.set(version, { version, by, processed, seq })
+    ofExecution.byVersion.set(version, { version, by, processed, seq })
+    ofExecution.highest = Math.max(ofExecution.highest, version)
+    if (processed !== undefined) ofExecution.versions.set(processed, version)
     this.world.note(
       `${by} has committed ${id} v${version} ${status}${processed === undefined ? "" : ` at ${processed}`}`
     )

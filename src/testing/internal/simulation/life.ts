@@ -4,11 +4,16 @@ import type * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Random from "effect/Random"
+import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as RuntimeFlagsPatch from "effect/RuntimeFlagsPatch"
 import type { Scheduler, Task } from "effect/Scheduler"
 import * as Supervisor from "effect/Supervisor"
 import * as Ids from "../../../Ids.js"
 import type { Dice } from "./dice.js"
 import { beginning, type Runner, type World } from "./world.js"
+
+/** Effect counts fibers and how long they live, by the real clock; nobody looks at that here. */
+const unmeasured = RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics)
 
 /** What is particular to one life of a process. */
 export interface Settings {
@@ -120,7 +125,8 @@ export class Life implements Scheduler, Runner {
       Effect.withRandom(this.random),
       Effect.provideService(Ids.Ids, { next: Effect.sync(() => `${this.name}-${++this.ids}`) }),
       Effect.provide(this.logger),
-      Effect.supervised(this.supervisor)
+      Effect.supervised(this.supervisor),
+      Effect.withRuntimeFlagsPatch(unmeasured)
     )
     return Effect.runFork(inside, { scheduler: this, immediate: false })
   }

@@ -11,6 +11,7 @@ import { Journal } from "./journal.js"
 import { Network } from "./network.js"
 import * as plans from "./plan.js"
 import { Process, type Tamper } from "./processes.js"
+import * as size_ from "./size.js"
 import { World } from "./world.js"
 
 /** What a run is made of. */
@@ -29,13 +30,16 @@ export interface Given<R> extends Options<R> {
 }
 
 /** How much happens by default. */
-const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => ({
-  processes: habits_.make(seed, { commands, processes }).alone ? 1 : (processes ?? 3),
-  millis: (seconds ?? 40) * 1_000,
-  faults: faults ?? 20,
-  operations: operations ?? 24,
-  commands: commands ?? ["suspend", "resume", "cancel", "redrive", "terminate", "purge"]
-})
+const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => {
+  const size = size_.make(seed)
+  return {
+    processes: habits_.make(seed, { commands, processes }).alone ? 1 : (processes ?? size.processes),
+    millis: (seconds ?? size.seconds) * 1_000,
+    faults: faults ?? size.faults,
+    operations: operations ?? size.operations,
+    commands: commands ?? ["suspend", "resume", "cancel", "redrive", "terminate", "purge"]
+  }
+}
 
 /** The things that a seed makes happen, those of them that are asked for. */
 export const plan = <R>(given: Given<R>): ReadonlyArray<plans.Item> => {
@@ -152,7 +156,7 @@ export const run = <R>(given: Given<R>): Effect.Effect<Report, StoreError> =>
         history: world.history,
         fingerprint: world.fingerprint,
         seconds: world.now / 1_000_000,
-        commits: Array.from(journal.commits.values()).reduce((sum, { size }) => sum + size, 0)
+        commits: Array.from(journal.commits.values()).reduce((sum, { byVersion }) => sum + byVersion.size, 0)
       }
     })
   )

@@ -1,7 +1,7 @@
 /**
  * What Holdfast costs, each figure beside a baseline that was measured in the same run.
  *
- *   npm run bench                          all topics, as a table
+ *   npm run bench                          the topics that are short, as a table
  *   npm run bench -- --quick commit flow   these topics, small sizes
  *   npm run bench -- --markdown            the tables of docs/performance.md
  *   npm run bench -- --json
@@ -18,7 +18,10 @@ import { activities } from "./activities.js"
 import { attributes } from "./attributes.js"
 import { chain } from "./chain.js"
 import { commit } from "./commit.js"
+import { contexts } from "./contexts.js"
+import { drain } from "./drain.js"
 import { flow } from "./flow.js"
+import { flowLibsql, flowLibsqlFile, flowRqlite } from "./flowOn.js"
 import type { Figure } from "./internal/figure.js"
 import * as raw from "./internal/raw.js"
 import * as report from "./internal/report.js"
@@ -27,31 +30,52 @@ import { latency } from "./latency.js"
 import { libsql, libsqlFile } from "./libsql.js"
 import { memory } from "./memory.js"
 import { monitor } from "./monitor.js"
+import { processes } from "./processes.js"
 import { reads } from "./reads.js"
 import { rqlite } from "./rqlite.js"
 import { scale } from "./scale.js"
+import { startup } from "./startup.js"
+import { timers } from "./timers.js"
 
-/** `needs`: the variable of the environment without which a topic is left out. */
-const topics: ReadonlyMap<string, { readonly run: Topic; readonly needs?: string }> = new Map([
+/**
+ * - `needs`: the variable of the environment without which a topic is left out.
+ * - `named`: it runs only where it is named, so that all the others take less than five minutes.
+ */
+interface Entry {
+  readonly run: Topic
+  readonly needs?: string
+  readonly named?: boolean
+}
+
+const topics: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ["commit", { run: commit }],
   ["reads", { run: reads }],
   ["flow", { run: flow }],
   ["chain", { run: chain }],
-  ["scale", { run: scale }],
-  ["activities", { run: activities }],
-  ["attributes", { run: attributes }],
+  ["scale", { run: scale, named: true }],
+  ["timers", { run: timers }],
+  ["contexts", { run: contexts, named: true }],
+  ["startup", { run: startup }],
+  ["activities", { run: activities, named: true }],
+  ["attributes", { run: attributes, named: true }],
   ["latency", { run: latency }],
   ["memory", { run: memory }],
-  ["monitor", { run: monitor }],
+  ["monitor", { run: monitor, named: true }],
+  ["drain", { run: drain, named: true }],
+  ["processes", { run: processes, named: true }],
   ["libsql-file", { run: libsqlFile }],
+  ["flow-libsql-file", { run: flowLibsqlFile, named: true }],
+  ["flow-libsql", { run: flowLibsql, needs: "LIBSQL_URL" }],
+  ["flow-rqlite", { run: flowRqlite, needs: "RQLITE_URL" }],
   ["libsql", { run: libsql, needs: "LIBSQL_URL" }],
   ["rqlite", { run: rqlite, needs: "RQLITE_URL" }]
 ])
 
 const usage = `usage: npm run bench -- [--quick] [--json | --markdown] [--directory DIR] [topic ...]
 
-topics: ${[...topics.keys()].join(", ")}; without any, all
-  libsql needs LIBSQL_URL, rqlite needs RQLITE_URL: they write on that server, into tables of their own, which they remove
+topics: ${[...topics.keys()].join(", ")}; without any, all but
+  ${[...topics].flatMap(([name, { named }]) => (named === true ? [name] : [])).join(", ")}, which take longer
+  libsql and flow-libsql need LIBSQL_URL, rqlite and flow-rqlite need RQLITE_URL: they write on that server, into tables of their own, which they remove
 --quick      small sizes and one round, to see that it runs
 --json       all figures with their rounds as JSON
 --markdown   the tables of docs/performance.md
@@ -80,11 +104,13 @@ const settingsOf = (quick: boolean, directory: string): Settings =>
     ? { quick, directory, rounds: 1, seconds: 0.2, warmUp: 0.2 }
     : { quick, directory, rounds: 5, seconds: 0.4, warmUp: 1.5 }
 
-/** Those that were named, or all whose variable is set. */
+const short = (): ReadonlyArray<string> => [...topics].flatMap(([name, { named }]) => (named === true ? [] : [name]))
+
+/** Those that were named, or all that are short and whose variable is set. */
 const chosen = (names: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const runs = new Map<string, Topic>()
-    for (const name of names.length > 0 ? names : topics.keys()) {
+    for (const name of names.length > 0 ? names : short()) {
       const topic = topics.get(name)
       if (topic === undefined) return yield* new UsageError({ detail: `there is no topic ${JSON.stringify(name)}` })
       const { needs, run } = topic

@@ -1,3 +1,4 @@
+import type { Database } from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Execution from "holdfast/Execution"
@@ -25,6 +26,11 @@ const outbox = `INSERT INTO ${raw.prefix}outbox (target_id, event) ${numbers} SE
 
 const timers = `INSERT INTO ${raw.prefix}timers (execution_id, path, fire_at) ${numbers} SELECT printf('order-%07d', i), 'payment', ? + i / 1000.0 FROM n`
 
+/** Adds events to a file that is open, spread over so many targets. */
+export const addEvents = (database: Database, rows: number, targets: number): void => {
+  database.prepare(outbox).run(rows, targets)
+}
+
 /** Makes a file with so many rows. */
 export const file = (filename: string, rows: Rows) =>
   Effect.gen(function* () {
@@ -41,6 +47,6 @@ export const file = (filename: string, rows: Rows) =>
       })
     const [even, odd] = rows.statuses
     database.prepare(executions).run(rows.executions, yield* data(even), yield* data(odd))
-    if (rows.outbox !== undefined) database.prepare(outbox).run(rows.outbox.rows, rows.outbox.targets)
+    if (rows.outbox !== undefined) addEvents(database, rows.outbox.rows, rows.outbox.targets)
     if (rows.timers !== undefined) database.prepare(timers).run(rows.timers.rows, rows.timers.from)
   }).pipe(Effect.scoped)

@@ -18,28 +18,37 @@ export const executions = named(64)
 /** A round of so many seconds of sending, and the time until all that was sent is done. */
 export type Round<E> = (seconds: number) => Effect.Effect<measure.Sample, E>
 
-/** - `executions`: to whom the senders send, each to one after the other of its share; by default each has one. */
+/** What a transition is given. */
+export type Given = Parameters<Processor.Transition>[0]
+
+/**
+ * - `executions`: to whom the senders send, each to one after the other of its share; by default each has one.
+ * - `bytes`: the size of their contexts, 1 KiB by default.
+ */
 export interface Options {
   readonly transition: Processor.Transition
   /** How many commits each event causes. */
   readonly commits: number
   readonly executions?: ReadonlyArray<string> | undefined
+  readonly bytes?: number | undefined
 }
 
 /** A runtime on a file of its own, and its rounds: 64 senders, each of which sends one event after the other, to the last commit. */
-export const make = (
-  settings: Settings,
-  durability: raw.Durability,
-  { commits, executions: ids = executions, transition }: Options
-) =>
+export const make = (settings: Settings, durability: raw.Durability, options: Options) =>
   Effect.gen(function* () {
     const store = yield* SqliteStore.make({ filename: yield* databaseFile(settings), durability })
+    return yield* on(store, options)
+  })
+
+/** The same on a store that is open. */
+export const on = (store: ExecutionStore, { bytes, commits, executions: ids = executions, transition }: Options) =>
+  Effect.gen(function* () {
     const runtime = yield* ExecutionRuntime.make({
       definitions: { order: transition },
       concurrency: executions.length,
       pageSize: 1000
     }).pipe(Effect.provideService(ExecutionStore, store))
-    yield* Effect.forEach(ids, (id) => runtime.create(order.make(id)), { concurrency: 64, discard: true })
+    yield* Effect.forEach(ids, (id) => runtime.create(order.make(id, bytes)), { concurrency: 64, discard: true })
 
     let committed = 0
     let expected = Number.POSITIVE_INFINITY

@@ -39,8 +39,11 @@ export interface Operation<out R = never> {
  * - `layer`: what each process has beside its runtime: definitions, activities, services. It is built each time that a process
  *   starts. What
  *   waits there for time must use `Clock`, and what is random `Random`; it must not touch the network or files.
+ * - `others`: what a process may have in its place while faults come, as when a deployment is rolled out: an older version, or one that does
+ *   not serve a definition. At a start one in four has one of these. When the faults have ended all have `layer`.
  * - `operations`: what clients do.
  * - `runtime`: options of the runtime. Its leases are the simulation's own.
+ * - `end`: what is done by one of the processes when the faults have ended, again and again, as to stop what would go on for ever.
  * - `check`: what is wrong with what is stored in the end, a sentence each. The store is one without faults.
  *
  * @since 0.1.0
@@ -48,8 +51,10 @@ export interface Operation<out R = never> {
  */
 export interface Workload<in out R = never> {
   readonly layer: Layer.Layer<R, unknown, ExecutionRuntime | ExecutionStore>
+  readonly others?: ReadonlyArray<Layer.Layer<R, unknown, ExecutionRuntime | ExecutionStore>> | undefined
   readonly operations: ReadonlyArray<Operation<R>>
   readonly runtime?: Omit<CommonOptions, "leases" | "definitions"> | undefined
+  readonly end?: Effect.Effect<unknown, unknown, R | ExecutionRuntime | ExecutionStore> | undefined
   readonly check?: Effect.Effect<ReadonlyArray<string>, unknown, ExecutionStore> | undefined
 }
 
@@ -142,7 +147,8 @@ export class SimulationFailed extends Schema.TaggedError<SimulationFailed>("hold
 
 /**
  * A workload of this library's own: orders with timers, delayed events, children and activities, clients that send events, some twice, and
- * transitions and activities that fail now and then. It knows which of its parts must happen, each once.
+ * transitions and activities that fail now and then; recurring reports, which a newer deployment migrates; deployments without one of these;
+ * clients that redrive and discard dead letters, and pause the workers. It knows which of its parts must happen, each once.
  *
  * @since 0.1.0
  * @category workloads

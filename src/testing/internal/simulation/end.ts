@@ -66,9 +66,10 @@ const left = (store: ExecutionStore.ExecutionStore): Effect.Effect<Left, StoreEr
 /** Ends all faults, and lets the processes work until nothing is left. */
 export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, StoreError> =>
   Effect.gen(function* () {
-    const { journal, network, processes, world } = stage
+    const { journal, network, processes, workload, world } = stage
     world.note("the faults end")
     network.calm()
+    let ended = workload.end === undefined
     const wrong = () => journal.problems.length > 0
     const until = world.now + micros
     let remains: Left = { due: [], later: 0 }
@@ -76,13 +77,21 @@ export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, 
       for (const process of processes) {
         process.thaw()
         process.start()
+        process.converge()
       }
-      processes.find(({ running }) => running)?.run("mends", mend)
+      const up = processes.find(({ running }) => running)
+      up?.run("mends", mend)
+      // Once more each time, since a process that starts may begin it again.
+      if (workload.end !== undefined && processes.every(({ isFinal }) => isFinal))
+        up?.run("ends", workload.end, (exit) => {
+          ended ||= Exit.isSuccess(exit)
+        })
       yield* world.run(wrong, 5 * second)
       remains = yield* Effect.withClock(left(truthOf(stage)), world.clock)
-      if (remains.due.length + remains.later === 0 && processes.every(({ running }) => running)) return
+      if (ended && remains.due.length + remains.later === 0 && processes.every(({ running }) => running)) return
     }
     for (const { name, running } of processes) if (!running && !wrong()) journal.problem(`${name} does not start`)
+    if (!ended && !wrong()) journal.problem("what is done in the end does not succeed")
     if (!wrong() && remains.due.length > 0) {
       journal.problem(`${micros / second} s after the last fault this is left: ${remains.due.join(", ")}`)
     }
@@ -120,7 +129,7 @@ const lost = <R>(stage: Stage<R>, store: ExecutionStore.ExecutionStore) =>
       }
     }
     for (const { eventId, seq, targetId } of journal.sent) {
-      if (journal.purges.has(targetId)) continue
+      if (journal.purges.has(targetId) || journal.discarded.has(`${targetId} ${eventId}`)) continue
       const execution = yield* store.load(targetId)
       if ((atEnd(execution) && !wasPassed(stage, execution, seq)) || (yield* store.isProcessed(targetId, eventId)))
         continue

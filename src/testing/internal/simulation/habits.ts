@@ -54,7 +54,7 @@ export const make = (seed: number, { commands, processes }: Pick<Options, "comma
         ? undefined
         : {
             count: dice("shards").pick(1, 4, 4, 7),
-            ttl: dice("ttl").pick("3 seconds", "3 seconds", "6 seconds"),
+            ttl: "3 seconds",
             handover: "200 millis"
           }
   }

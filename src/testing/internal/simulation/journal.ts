@@ -6,6 +6,7 @@ import type { Commit, Committed } from "../../../Commit.js"
 import type { Encoded } from "../../../EncodedStore.js"
 import type { Execution } from "../../../Execution.js"
 import { type ExecutionStore, make as makeStore } from "../../../ExecutionStore.js"
+import { prefix as recurring } from "../../../internal/cron/contract.js"
 import * as fences from "../../../internal/util/fence.js"
 import * as several from "../../../internal/util/several.js"
 import type { FencingToken, Pool } from "../../../Lease.js"
@@ -50,6 +51,8 @@ export class Journal {
   readonly buried = new Set<number>()
   /** The executions whose removal was asked for: what is known of them may be gone, and another may have their id. */
   readonly purges = new Set<string>()
+  /** The events that somebody has given up for good. */
+  readonly discarded = new Set<string>()
   private readonly store: ExecutionStore
   private readonly asked = new Set<string>()
   private readonly delayed = new Map<string, number>()
@@ -132,16 +135,25 @@ export class Journal {
     if (early > 0) this.problem(`timer ${path} of ${executionId} fired ${early.toFixed(3)} s early in ${life.name}`)
   }
 
-  /** Only what has come to its end is removed. */
+  /** Only what has come to its end is removed, and recurring work, which has none. */
   purge(life: Life, id: string, expected: number): void {
     const found = Effect.runSyncExit(Effect.all([this.truth.load(id), this.statusOf(id)]))
     if (Exit.isSuccess(found)) {
       const [stored, status] = found.value
       const isThis = Option.exists(stored, ({ version }) => version === expected)
-      if (isThis && status !== undefined && !removable.includes(status))
+      if (isThis && status !== undefined && !removable.includes(status) && !id.startsWith(recurring))
         this.problem(`${id} was removed by ${life.name} while it was ${status}`)
     }
     this.purges.add(id)
+  }
+
+  /** Whoever discards a dead letter wants it not to happen. */
+  discards(id: number): void {
+    const found = Effect.runSyncExit(this.store.deadLetters.list({ limit: 1000 }))
+    const dead = Exit.isSuccess(found) ? found.value.entries.find((entry) => entry.id === id) : undefined
+    if (dead?._tag !== "Outbox" || Option.isNone(dead.row)) return
+    const { event, targetId } = dead.row.value
+    if (targetId !== null) this.discarded.add(`${targetId} ${event.id}`)
   }
 
   private statusOf(id: string): Effect.Effect<string | undefined, StoreError> {
@@ -284,6 +296,11 @@ export const observed = (journal: Journal, life: Life, store: ExecutionStore): E
     }),
   deadLetters: {
     ...store.deadLetters,
+    discard: (id) =>
+      Effect.suspend(() => {
+        journal.discards(id)
+        return store.deadLetters.discard(id)
+      }),
     bury: (work, why, options) =>
       Effect.suspend(() => {
         if (work._tag === "Outbox") journal.buried.add(work.seq)

@@ -50,7 +50,7 @@ const upkeep: ReadonlySet<string> = new Set([
 ])
 
 const kindOf = ({ operation, write }: Request): Kind => {
-  if (!write) return "read"
+  if (!write) return operation.startsWith("loadForEvent") ? "event" : "read"
   return upkeep.has(operation) ? "upkeep" : "write"
 }
 
@@ -86,6 +86,10 @@ export class Network {
     this.faults = false
   }
 
+  get isCalm(): boolean {
+    return !this.faults
+  }
+
   /** Sends a request from a process to the database, which carries it out at one moment, `carryOut`. */
   send<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: CarryOut<A, E>) {
     return this.nature.alone
@@ -97,7 +101,7 @@ export class Network {
   private within<A, E>(life: Life, pending: Array<Pending>, request: Request, carryOut: CarryOut<A, E>) {
     return Effect.suspend((): Effect.Effect<A, E | Failure> => {
       const fault = this.faults ? this.take(pending, request) : undefined
-      if (fault !== undefined) this.world.note(`${life.name} ${request.operation}: ${fault.how}`)
+      this.begin(life, request, fault)
       const now = Effect.suspend((): Effect.Effect<A, E | Failure> => {
         const refusal = this.refusal(request)
         if (refusal !== undefined) return Effect.fail(refusal)
@@ -105,6 +109,7 @@ export class Network {
         switch (fault?.how) {
           case undefined:
           case "slow":
+          case "frozen":
             return carryOut()
           case "statement":
             return carryOut(brokenLibrary.ofNumber(fault.micros))
@@ -128,7 +133,7 @@ export class Network {
       if (!life.alive) return
       const { world } = this
       const fault = this.faults ? this.take(pending, request) : undefined
-      if (fault !== undefined) world.note(`${life.name} ${request.operation}: ${fault.how}`)
+      this.begin(life, request, fault)
       const answer = (exit: Exit.Exit<A, E | Failure>, micros = this.dice.between(50, 1_500)) => {
         world.after(micros, () => {
           if (life.alive) resume(exit)
@@ -150,6 +155,14 @@ export class Network {
       }
       world.after(this.dice.between(50, 1_500) + (fault?.how === "slow" ? fault.micros : 0), arrive)
     })
+  }
+
+  private begin(life: Life, { operation }: Request, fault: Pending | undefined): void {
+    if (fault === undefined) return
+    this.world.note(`${life.name} ${operation}: ${fault.how}`)
+    if (fault.how !== "frozen") return
+    life.freeze()
+    this.world.after(fault.micros, () => life.thaw())
   }
 
   /** Carries out a request, or does with it what the fault says. */
@@ -193,10 +206,16 @@ export class Network {
   private take(pending: Array<Pending>, request: Request): Pending | undefined {
     const { write } = request
     const kind = kindOf(request)
-    const at = pending.findIndex((fault) => fault.kind === kind)
+    const at = pending.findIndex((fault) => fault.kind === kind || (fault.kind === "read" && kind === "event"))
     if (at < 0) return undefined
     const [fault] = pending.splice(at, 1)
-    if (fault === undefined || fault.how === "slow" || (fault.how === "statement" && this.nature.sql)) return fault
+    if (
+      fault === undefined ||
+      fault.how === "slow" ||
+      fault.how === "frozen" ||
+      (fault.how === "statement" && this.nature.sql)
+    )
+      return fault
     return write && fault.how !== "statement" ? fault : { ...fault, how: "refused" }
   }
 

@@ -14,6 +14,7 @@ import { ExecutionRuntime } from "../../../ExecutionRuntime.js"
 import { ExecutionStore } from "../../../ExecutionStore.js"
 import * as Processor from "../../../Processor.js"
 import * as Step from "../../../Step.js"
+import * as reports from "./reports.js"
 import type { Workload } from "../../Simulation.js"
 
 const Context = Schema.Struct({
@@ -213,6 +214,23 @@ const pings = (argument: number) =>
     yield* Effect.forEach(Array.range(10, 12), send, together)
   })
 
+/** Gives up on pings for good, or has them tried again, as people do who look at dead letters. */
+const tidy = (argument: number) =>
+  Effect.gen(function* () {
+    const { deadLetters } = yield* ExecutionRuntime
+    const { entries } = yield* deadLetters.list({ limit: 20 })
+    for (const dead of entries) {
+      const isPing = dead._tag === "Outbox" && Option.exists(dead.row, ({ event }) => event.kind === "Ping")
+      yield* isPing && argument % 2 === 0 ? deadLetters.discard(dead.id) : deadLetters.redrive(dead.id)
+    }
+  })
+
+/** The workers of a process rest for a while. */
+const rest = (argument: number) =>
+  Effect.flatMap(ExecutionRuntime, (runtime) =>
+    runtime.pause.pipe(Effect.zipRight(Effect.sleep(`${argument % 6_000} millis`)), Effect.ensuring(runtime.resume))
+  )
+
 const problemsOf = ({ context, id, status }: Execution.Execution): ReadonlyArray<string> => {
   const decoded = Schema.decodeUnknownOption(Context)(context)
   if (Option.isNone(decoded)) return [`${id} has another context: ${JSON.stringify(context)}`]
@@ -231,15 +249,35 @@ const check = Effect.gen(function* () {
   const store = yield* ExecutionStore
   const ids = yield* store.idsWithPrefix("")
   const found = yield* Effect.forEach(ids, store.load)
-  return found.flatMap((execution) => (Option.isSome(execution) ? problemsOf(execution.value) : []))
+  return Array.getSomes(found).flatMap((execution) => {
+    switch (execution.definitionId) {
+      case "order":
+        return problemsOf(execution)
+      case "report":
+        return reports.problemsOf(execution)
+      default:
+        return []
+    }
+  })
 })
 
 export const workload: Workload = {
-  layer: Layer.mergeAll(register, work),
+  layer: Layer.mergeAll(register, work, reports.newer),
+  others: [
+    Layer.mergeAll(register, work, reports.older),
+    Layer.merge(register, reports.newer),
+    Layer.merge(work, reports.older)
+  ],
   operations: [
     { name: "place", run: place },
     { name: "ping", run: ping },
-    { name: "pings", run: pings }
+    { name: "pings", run: pings },
+    { name: "place", run: place },
+    { name: "pings", run: pings },
+    { name: "tidy", run: tidy },
+    { name: "ask", run: reports.ask },
+    { name: "rest", run: rest }
   ],
+  end: reports.end,
   check
 }

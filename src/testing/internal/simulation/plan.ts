@@ -11,11 +11,12 @@ import * as dice_ from "./dice.js"
  * - `statement`: one of its statements fails, where it has any; else it is refused.
  * - `slow`: it is applied and answered later.
  * - `fatal`: it is applied, and the process stops dead before the answer.
+ * - `frozen`: it is applied, and the process is frozen from when it was sent: a lease may be lost between a read and the commit.
  */
-export type RequestFault = "refused" | "lost" | "dropped" | "late" | "twice" | "slow" | "fatal" | "statement"
+export type RequestFault = "refused" | "lost" | "dropped" | "late" | "twice" | "slow" | "fatal" | "frozen" | "statement"
 
-/** Which requests: reads, writes of work, and what processes write on their own account (leases, claims). */
-export type Kind = "read" | "write" | "upkeep"
+/** Which requests: reads, those of an execution for an event, writes of work, and what processes write on their own account (leases, claims). */
+export type Kind = "read" | "event" | "write" | "upkeep"
 
 /** What is wrong with the database for a time. */
 export type Trouble = "away" | "busy" | "disk-full" | "read-only"
@@ -63,14 +64,16 @@ const fault = (dice: dice_.Dice, processes: number): Undated => {
       "statement",
       "statement",
       "fatal",
-      "fatal"
+      "fatal",
+      "frozen",
+      "frozen"
     )
     return {
       _tag: "Request",
       process,
       how,
       millis: dice.between(1, 8_000),
-      kind: dice.pick<Kind>("read", "write", "write", "write", "write", "write", "upkeep")
+      kind: how === "frozen" ? "event" : dice.pick<Kind>("read", "write", "write", "write", "write", "write", "upkeep")
     }
   }
   if (which < 13) {

@@ -44,12 +44,16 @@ export class Process<R> {
   private started: Started<R> | undefined
   private readonly dice: dice_.Dice
   private readonly keepsName: boolean
+  private readonly rollout: dice_.Dice
+  /** Whether it has what only some of the processes have, and for a time. */
+  private differs = false
 
   constructor(
     readonly index: number,
     private readonly settings: Settings<R>
   ) {
     this.dice = dice_.make(settings.seed, `process ${index}`)
+    this.rollout = dice_.make(settings.seed, `rollout ${index}`)
     this.skew = this.dice.between(-2_000, 2_000)
     this.keepsName = dice_.make(settings.seed, "names").chance(0.5)
   }
@@ -97,9 +101,31 @@ export class Process<R> {
     )
   }
 
+  /** What this life of it has. */
+  private deploy(life: Life): Workload<R>["layer"] {
+    const { habits, journal, network, workload } = this.settings
+    const { layer, others = [] } = workload
+    const nth = this.rollout.below(4 * Math.max(1, others.length))
+    const other = habits.exclusive || network.isCalm ? undefined : others[nth]
+    this.differs = other !== undefined
+    if (other !== undefined) journal.world.note(`${life.name} has deployment ${nth}`)
+    return other ?? layer
+  }
+
+  /** Whether it is up, with what all have in the end. */
+  get isFinal(): boolean {
+    return this.running && !this.differs
+  }
+
+  /** Has what all have in the end, which takes a restart where it has something else. */
+  converge(): void {
+    if (this.differs && this.running) this.stop(() => this.start())
+  }
+
   /** Starts the runtime and the workload, again and again until the database lets it. */
   private boot(life: Life): Effect.Effect<Started<R>> {
     const { backend, habits, journal, network, tamper, workload } = this.settings
+    const deployed = this.deploy(life)
     return Effect.gen(this, function* () {
       const scope = yield* Scope.make()
       return yield* Effect.gen(this, function* () {
@@ -113,7 +139,7 @@ export class Process<R> {
           ...workload.runtime,
           leases: habits.leases && { ...habits.leases, holder: this.keepsName ? this.name : life.name }
         })
-        const layer = workload.layer.pipe(
+        const layer = deployed.pipe(
           Layer.provideMerge(runtime),
           Layer.provideMerge(Layer.succeed(ExecutionStore.ExecutionStore, store))
         )

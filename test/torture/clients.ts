@@ -95,11 +95,21 @@ const send = (writer: Writer, id: string, client: string, nth: number) =>
 
 const rest = (pause: number) => Effect.flatMap(Random.nextIntBetween(0, 2 * pause), (millis) => Effect.sleep(millis))
 
+/** Lists what this process has started, where a copy may answer. What it has written it sees. */
+const list = (writer: Writer, id: string) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore.ExecutionStore
+    const tell = writer.ask({ _tag: "List", id })
+    const ids = yield* store.idsWithPrefix(id).pipe(patiently)
+    tell(ids.includes(id) ? { _tag: "Done" } : { _tag: "Lacking" })
+  })
+
 /** An order of its own, to its end. */
 const ownOrder = (writer: Writer, { by, pause }: Options, nth: number) =>
   Effect.gen(function* () {
     const id = `o-${by}-${nth}`
     yield* start(writer, id, eventsOfAnOrder)
+    if ((yield* Random.next) < 0.3) yield* list(writer, id)
     for (let i = 1; i <= eventsOfAnOrder; i++) {
       yield* send(writer, id, id, i)
       yield* rest(pause)
@@ -123,6 +133,23 @@ const sharedClient = (writer: Writer, { by, pause, shared }: Options) =>
     }
   })
 
+const sizeOfAGroup = 6
+
+/** Orders of their own that are started together, at times once more, and whose only events come at the same time. */
+const groupClient = (writer: Writer, { by, pause }: Options) =>
+  Effect.gen(function* () {
+    for (let nth = 1; ; nth++) {
+      const ids = Array.from({ length: sizeOfAGroup }, (_, i) => `g-${by}-${nth}-${i}`)
+      const starting = Order.startMany(ids.map((id) => ({ id, input: { events: 1 } }))).pipe(patiently)
+      const tells = ids.map((id) => writer.ask({ _tag: "Start", id, events: 1 }))
+      yield* starting
+      for (const tell of tells) tell({ _tag: "Done" })
+      if ((yield* Random.next) < 0.2) yield* starting
+      yield* Effect.forEach(ids, (id) => send(writer, id, id, 1), { concurrency: "unbounded", discard: true })
+      yield* rest(8 * pause)
+    }
+  })
+
 const registerClient = (writer: Writer, { by, pause, shared }: Options, client: number) =>
   Effect.gen(function* () {
     for (let nth = 1; ; nth++) {
@@ -138,6 +165,7 @@ export const run = (writer: Writer, options: Options): Effect.Effect<void, unkno
     [
       ...[0, 1, 2].map((first) => ordersClient(writer, options, first)),
       sharedClient(writer, options),
+      groupClient(writer, options),
       ...[1, 2].map((client) => registerClient(writer, options, client))
     ],
     { concurrency: "unbounded", discard: true }

@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** - `Register`: see `linearizability.ts`. - `client`, `nth`: who sent the event, as which of its events to that execution. */
+/** - `Register`: see `linearizability.ts`. - `List`: of executions, by the process that has started this one. - `client`, `nth`: who sent the event, as which of its events to that execution. */
 export type Asked =
   | { readonly _tag: "Start"; readonly id: string; readonly events: number }
   | {
@@ -21,12 +21,14 @@ export type Asked =
       readonly event?: string | undefined
     }
   | { readonly _tag: "Read"; readonly id: string; readonly event?: string | undefined }
+  | { readonly _tag: "List"; readonly id: string }
 
 /** What was answered; nothing where the process ended before. */
 export type Told =
   | { readonly _tag: "Done" }
   | { readonly _tag: "Conflict" }
   | { readonly _tag: "Saw"; readonly version: number; readonly value: string; readonly processed?: boolean | undefined }
+  | { readonly _tag: "Lacking" }
   | { readonly _tag: "NotApplied"; readonly why: string }
   | { readonly _tag: "Unknown"; readonly why: string }
 

@@ -52,6 +52,22 @@ describe("The judge of a torture", () => {
     assert.include(judged([committed("a", 9)], snapshot({ a: stored([]) })), "lost: version 10 of a")
   })
 
+  it("finds no hole where something that was there long ago was asked for again after what is lost", () => {
+    const there = started("s", 0)
+    const lost = sent("a", 1)
+    const again = started("s", 0)
+    const state = snapshot({ s: stored([]) })
+    assert.deepStrictEqual(Judge.holes([there, lost, again], state), [])
+    assert.include(Judge.holes([lost, again], state).join(), "is there, and not event a-1 to a")
+  })
+
+  it("finds a list that lacked what its process had written", () => {
+    const lists = (told: Told) =>
+      judged([started("a", 0), entry({ _tag: "List", id: "a" }, told)], snapshot({ a: stored([]) }))
+    assert.strictEqual(lists(done), "")
+    assert.include(lists({ _tag: "Lacking" }), "had started a, and then a list of its own lacked it")
+  })
+
   it("finds one version, and one event, that two commits were acknowledged for", () => {
     const state = snapshot({ a: stored([]) })
     assert.include(judged([committed("a", 1), committed("a", 1)], state), "version 2 of a was acknowledged twice")

@@ -6,6 +6,9 @@ import type { Snapshot, Stored } from "./snapshot.js"
 
 type AskedOf<Tag> = Extract<Entry["asked"], { readonly _tag: Tag }>
 
+/** Whether it only looks at what is there. */
+const isLook = ({ asked }: Entry): boolean => asked._tag === "Read" || asked._tag === "List"
+
 const isDone = ({ told }: Entry): boolean => told._tag === "Done"
 
 /** The ids of the executions that the journal knows of; children are those of their parents. */
@@ -24,6 +27,7 @@ const isKept = ({ asked }: Entry, { executions, pending }: Snapshot): boolean =>
     case "Write":
       return execution !== undefined && execution.version > asked.from
     case "Read":
+    case "List":
       return true
   }
 }
@@ -39,6 +43,8 @@ const inWords = ({ asked, by }: Entry): string => {
       return `version ${asked.from + 1} of ${asked.id}, acknowledged to ${by}`
     case "Read":
       return `a read of ${asked.id} by ${by}`
+    case "List":
+      return `a list for ${asked.id} by ${by}`
   }
 }
 
@@ -52,12 +58,36 @@ const some = (problems: ReadonlyArray<string>): ReadonlyArray<string> =>
 export const lostProblems = (entries: ReadonlyArray<Entry>, snapshot: Snapshot): ReadonlyArray<string> =>
   some(lost(entries, snapshot).map((entry) => `lost: ${inWords(entry)}`))
 
+/** What an entry asked for, where others ask for the same: a client that starts an order which another one has started asks for nothing new. */
+const sameAs = ({ asked }: Entry): string | undefined => {
+  switch (asked._tag) {
+    case "Start":
+      return `start ${asked.id}`
+    case "Send":
+      return `send ${asked.id} ${asked.event}`
+    default:
+      return undefined
+  }
+}
+
+/** When each thing was asked for first. */
+const firstAsked = (entries: ReadonlyArray<Entry>): ReadonlyMap<string, number> => {
+  const times = new Map<string, number>()
+  for (const entry of entries) {
+    const thing = sameAs(entry)
+    if (thing !== undefined) times.set(thing, Math.min(entry.began, times.get(thing) ?? entry.began))
+  }
+  return times
+}
+
 /** That only the end is lost: nothing is there that was asked for when something that is lost was acknowledged already. */
 export const holes = (entries: ReadonlyArray<Entry>, snapshot: Snapshot): ReadonlyArray<string> => {
   const [first] = [...lost(entries, snapshot)].sort((a, b) => a.ended - b.ended)
   if (first === undefined) return []
+  const times = firstAsked(entries)
+  const began = (entry: Entry): number => times.get(sameAs(entry) ?? "") ?? entry.began
   const later = entries.filter(
-    (entry) => entry.asked._tag !== "Read" && isDone(entry) && entry.began > first.ended && isKept(entry, snapshot)
+    (entry) => !isLook(entry) && isDone(entry) && began(entry) > first.ended && isKept(entry, snapshot)
   )
   return some(later.map((entry) => `${inWords(entry)}, is there, and not ${inWords(first)} before that`))
 }
@@ -87,7 +117,7 @@ const operationOf = (entry: Entry): ReadonlyArray<Linearizability.Operation> => 
   const { asked, began, by, ended, told } = entry
   if (asked._tag !== "Write" && asked._tag !== "Read") return []
   // What was not applied has not happened: where it has all the same, somebody reads a value that nobody wrote.
-  if (told._tag === "NotApplied") return []
+  if (told._tag === "NotApplied" || told._tag === "Lacking") return []
   const call: Linearizability.Call =
     asked._tag === "Read"
       ? { _tag: "Read", event: asked.event }
@@ -175,6 +205,14 @@ const invented = (entries: ReadonlyArray<Entry>, { executions }: Snapshot): Read
   )
 }
 
+/** A process whose list lacked what it had written itself. */
+const lacking = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> =>
+  some(
+    entries
+      .filter(({ told }) => told._tag === "Lacking")
+      .map(({ asked, by }) => `${by} had started ${asked.id}, and then a list of its own lacked it`)
+  )
+
 /** - `before`: what was asked before a loss of power that may have taken the end. What it took is unknown in it. */
 export interface Journals {
   readonly before: ReadonlyArray<Entry>
@@ -188,6 +226,7 @@ export const problems = ({ before, entries }: Journals, snapshot: Snapshot): Rea
     ...lostProblems(all, snapshot),
     ...doubles(entries),
     ...unexplained(entries, snapshot),
+    ...lacking(entries),
     ...unfinished(all, snapshot),
     ...invented(all, snapshot),
     ...some(snapshot.corrupt)

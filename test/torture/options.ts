@@ -22,8 +22,9 @@ STORE is one of
 --seed N        decides which faults come, by default one that is printed
 --seconds N     how long faults come in each round, by default 15
 --processes N   how many processes use the store, by default 3
---pause N       how long a client rests between two things, by default 40 milliseconds; there are 6 in each process
+--pause N       how long a client rests between two things, by default 40 milliseconds; there are 7 in each process
 --durability D  full (the default) or normal, of a file
+--copies        each process has a copy of the libSQL server's database, from which it lists
 --only A,B      faults by name, in place of all
 --keep          keeps the journals; those of a round that found something are kept in any case
 --help          says this
@@ -52,6 +53,7 @@ export interface Options {
   readonly processes: number
   readonly pause: number
   readonly durability: "full" | "normal"
+  readonly copies: boolean
   readonly only: ReadonlyArray<string>
   readonly keep: boolean
 }
@@ -69,6 +71,7 @@ const fields = {
   durability: { type: "string" },
   only: { type: "string" },
   keep: { type: "boolean" },
+  copies: { type: "boolean" },
   help: { type: "boolean", short: "h" }
 } as const
 
@@ -139,21 +142,28 @@ const untilOf = (minutes: string | undefined, rounds: string | undefined) => {
 const durability = (text = "full"): Effect.Effect<"full" | "normal", BadInput> =>
   text === "full" || text === "normal" ? Effect.succeed(text) : bad(`--durability is full or normal, and not ${text}`)
 
+const isOfLibsqlServer = (target: Target): boolean =>
+  target._tag === "Sqld" || (target._tag === "Store" && target.name._tag === "LibsqlServer")
+
 /** The options; none where only help is asked for. */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undefined, BadInput> =>
   Effect.gen(function* () {
     const given = yield* parse(args)
     if (given.help === true) return undefined
     const seed = String(Math.floor(Math.random() * 1e9))
+    const on = yield* target(given.store)
+    if (given.copies === true && !isOfLibsqlServer(on))
+      return yield* bad("--copies is of sqld, or of a libSQL server's URL")
     return {
       help: false,
-      target: yield* target(given.store),
+      target: on,
       until: yield* untilOf(given.minutes, given.rounds),
       seed: yield* number("seed", given.seed ?? seed, { least: 0, most: Number.MAX_SAFE_INTEGER, whole: true }),
       seconds: yield* number("seconds", given.seconds ?? "15", { least: 1, most: 3600, whole: false }),
       processes: yield* number("processes", given.processes ?? "3", { least: 1, most: 50, whole: true }),
       pause: yield* number("pause", given.pause ?? "40", { least: 1, most: 10_000, whole: true }),
       durability: yield* durability(given.durability),
+      copies: given.copies === true,
       only: given.only === undefined ? [] : given.only.split(",").map((name) => name.trim()),
       keep: given.keep === true
     }

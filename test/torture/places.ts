@@ -61,14 +61,14 @@ const onFile = (
         calm: files.calm,
         store: Store.layer({ name, durability, prefix: "" }),
         sound: integrity(root, name.filename),
-        settings: { program, env: files.env, store: text, durability, prefix: "", pause }
+        settings: { program, env: files.env, copies: false, store: text, durability, prefix: "", pause }
       }
     }
   })
 
 const onServers = ({ options, program }: Context, servers: Servers.Servers): Effect.Effect<Found> =>
   Effect.gen(function* () {
-    const { durability, only, pause } = options
+    const { copies, durability, only, pause } = options
     const prefix = `t${randomBytes(6).toString("hex")}_`
     const ofProcesses = yield* Faults.ofProcesses
     return {
@@ -81,7 +81,7 @@ const onServers = ({ options, program }: Context, servers: Servers.Servers): Eff
         calm: servers.calm,
         store: Store.layer({ name: servers.name, durability: "normal", prefix }),
         sound: Effect.succeed([]),
-        settings: { program, env: {}, store: servers.text, durability, prefix, pause }
+        settings: { program, env: {}, copies, store: servers.text, durability, prefix, pause }
       }
     }
   })

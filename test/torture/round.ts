@@ -11,6 +11,7 @@ import type { StoreError } from "holdfast/StoreError"
 import type { Dice } from "../../src/testing/internal/simulation/dice.js"
 import { type Fault, millis } from "./faults.js"
 import type { PowerCut } from "./fileFaults.js"
+import * as Health from "./health.js"
 import * as Journal from "./journal.js"
 import * as Judge from "./judge.js"
 import * as Snapshot from "./snapshot.js"
@@ -137,6 +138,7 @@ const powerCut = (round: Round, workers: Workers.Workers, cut: NonNullable<Place
       return workers
     }
     problems.push(...Judge.holes(all, snapshot))
+    judgeHealth(round)
     round.before = forget(all, lost)
     return yield* startWorkers(round)
   })
@@ -188,7 +190,7 @@ const underFaults = (round: Round, first: Workers.Workers) =>
 /** So long must nothing have changed before it is said that nothing moves any more, in milliseconds. */
 const patience = 60_000
 
-/** Waits until nothing is left to be done. */
+/** Waits until nothing is left to be done, and all processes say that they are well. */
 const rest = (round: Round, workers: Workers.Workers) =>
   Effect.gen(function* () {
     const { problems } = round
@@ -198,10 +200,10 @@ const rest = (round: Round, workers: Workers.Workers) =>
       yield* Effect.sleep("200 millis")
       const found = yield* Effect.either(Snapshot.left)
       const now = yield* Clock.currentTimeMillis
-      const resting = workers.resting()
-      const left = found._tag === "Right" ? found.right : [found.left.message]
-      if (resting && left.length === 0) return
-      const state = `${left.join(", ")}${resting ? "" : "; and not all clients have ended"}`
+      const left = [...(found._tag === "Right" ? found.right : [found.left.message]), ...workers.restless()]
+      if (left.length === 0) return
+      // How long something has lasted is no change of it.
+      const state = left.join(", ").replaceAll(/\b\d+ s\b/g, "some time")
       if (state !== last) since = now
       last = state
       if (now - since > patience) {
@@ -212,6 +214,14 @@ const rest = (round: Round, workers: Workers.Workers) =>
       }
     }
   })
+
+/** What the processes have said of their health, since the last loss that took something. */
+const judgeHealth = ({ journals, options: { tally }, problems }: Round): void => {
+  const looks = Health.read(journals)
+  tally.add("looks at health", looks.count)
+  tally.add("looks that found it not ready", looks.unready)
+  problems.push(...looks.problems)
+}
 
 const judge = (round: Round) =>
   Effect.gen(function* () {
@@ -255,6 +265,7 @@ export const run = (
     yield* workers.rest
     if (round.problems.length === 0) yield* withStore(round, rest(round, workers))
     round.problems.push(...(yield* workers.end))
+    judgeHealth(round)
     const acknowledged = round.problems.length === 0 ? yield* judge(round) : 0
     return { problems: round.problems, acknowledged }
   }).pipe(Effect.scoped)

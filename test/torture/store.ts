@@ -19,15 +19,21 @@ const fileUrl = (filename: string): string => `file:${filename.split("/").map(en
 
 const secret = (name: string) => Effect.map(Config.option(Config.redacted(name)), Option.getOrUndefined)
 
-/** - `prefix`: what the names of the tables on a server begin with, which others may use too. */
+/** - `copy`: the file in which a process has a copy of a libSQL server's database. - `prefix`: what the names of the tables on a server begin with, which others may use too. */
 export interface Place {
   readonly name: StoreName
+  readonly copy?: string | undefined
   readonly durability: Durability
   readonly prefix: string
 }
 
 /** A store. Locks are waited for less long than usual, so that they are felt. */
-export const layer = ({ durability, name, prefix }: Place): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
+export const layer = ({
+  copy,
+  durability,
+  name,
+  prefix
+}: Place): Layer.Layer<ExecutionStore, StoreError | ConfigError> => {
   switch (name._tag) {
     case "Sqlite":
       return SqliteStore.layer({ filename: name.filename, durability, busyTimeout: "1 second" })
@@ -35,9 +41,12 @@ export const layer = ({ durability, name, prefix }: Place): Layer.Layer<Executio
       return LibsqlStore.layer({ url: fileUrl(name.filename), durability, busyTimeout: "1 second" })
     case "LibsqlServer":
       return Layer.unwrapEffect(
-        Effect.map(secret("LIBSQL_AUTH_TOKEN"), (authToken) =>
-          LibsqlStore.layer({ url: Redacted.value(name.url), authToken, durability, prefix, timeout: "3 seconds" })
-        )
+        Effect.map(secret("LIBSQL_AUTH_TOKEN"), (authToken) => {
+          const url = Redacted.value(name.url)
+          const where =
+            copy === undefined ? { url } : { url: fileUrl(copy), syncUrl: url, syncInterval: "1 second" as const }
+          return LibsqlStore.layer({ ...where, authToken, durability, prefix, timeout: "3 seconds" })
+        })
       )
     case "Rqlite":
       return Layer.unwrapEffect(

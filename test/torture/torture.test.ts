@@ -34,6 +34,7 @@ const refusals: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: strin
   [["--store", "sqlite:x.db", "--rounds", "1.5"], "--rounds is a whole number"],
   [["--store", "sqlite:x.db", "--rounds", "1", "--minutes", "1"], "and not both"],
   [["--store", "sqlite:x.db", "--durability", "most"], "--durability is full or normal"],
+  [["--store", "sqlite:x.db", "--copies"], "--copies is of sqld"],
   [["--store", "sqlite:x.db", "--processes", "0"], "--processes is a whole number from 1 to 50"],
   [["--store", "sqlite:x.db", "--sead", "1"], "sead"]
 ]

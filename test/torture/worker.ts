@@ -1,6 +1,8 @@
 // One process of a torture: a runtime on the store, and clients of it. It says "ready" when it runs. It is sent `rest`, after which its
-// clients ask for nothing any more, and `end`. Its options are the first argument, as JSON.
+// clients ask for nothing any more, and it says "resting" when it is well and nothing is left in it; and `end`. Its options are the first argument, as JSON.
+import { join } from "node:path"
 import * as readline from "node:readline"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,6 +15,7 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as StoreName from "../../src/internal/cli/storeName.js"
 import * as Clients from "./clients.js"
+import * as Health from "./health.js"
 import * as Journal from "./journal.js"
 import { Live } from "./order.js"
 import * as Store from "./store.js"
@@ -22,6 +25,7 @@ export interface Options extends Clients.Options {
   readonly store: string
   readonly durability: Store.Durability
   readonly prefix: string
+  readonly copies: boolean
   readonly journals: string
   readonly leases: boolean
 }
@@ -30,7 +34,10 @@ const options: Options = JSON.parse(process.argv[2] ?? "{}")
 
 const say = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
 
-const place = Effect.map(StoreName.parse(options.store), (name) => ({ ...options, name }))
+/** A copy is one process's own; one that was killed leaves it behind. */
+const copy = options.copies ? join(options.journals, `${options.by.replace(/-\d+$/, "")}.copy`) : undefined
+
+const place = Effect.map(StoreName.parse(options.store), (name) => ({ ...options, name, copy }))
 
 const RuntimeLive = ExecutionRuntime.layer({
   leases: options.leases ? { ttl: "1500 millis", handover: "100 millis" } : false,
@@ -55,18 +62,28 @@ const lines = Effect.gen(function* () {
   return { rest, end }
 })
 
+/** Looks at the health of this process again and again. */
+const looks = (health: Effect.Effect<ExecutionRuntime.Health>, last: () => Health.LastWrite) => {
+  const write = Health.makeWriter(options.journals, options.by)
+  const once = Effect.map(Health.look(health, last), write)
+  return Effect.repeat(once, Schedule.spaced("250 millis"))
+}
+
 const program = Effect.gen(function* () {
   const { end, rest } = yield* lines
   const writer = Journal.makeWriter(options.journals, options.by)
   const context = yield* Layer.build(StoreLive)
   const store = yield* Effect.provide(ExecutionStore, context)
-  const watched = Layer.succeed(ExecutionStore, Watched.make(writer, store))
-  yield* Layer.build(Layer.provide(Live.pipe(Layer.provideMerge(RuntimeLive)), watched))
+  const watched = yield* Health.watch(Watched.make(writer, store))
+  const live = Layer.provide(Live.pipe(Layer.provideMerge(RuntimeLive)), Layer.succeed(ExecutionStore, watched.store))
+  const { health } = Context.get(yield* Layer.build(live), ExecutionRuntime.ExecutionRuntime)
+  yield* Effect.forkScoped(looks(health, watched.last))
   yield* say("ready")
   const clients = Clients.run(writer, options).pipe(Effect.provideService(ExecutionStore, store))
   yield* Effect.raceFirst(clients, Deferred.await(rest))
-  yield* say("resting")
-  yield* Deferred.await(end)
+  const unwell = Effect.map(health, (found) => Health.unwell(found).join("; "))
+  const sayHow = Effect.flatMap(unwell, (what) => say(what === "" ? "resting" : `clients rest: ${what}`))
+  yield* Effect.raceFirst(Effect.repeat(sayHow, Schedule.spaced("300 millis")), Deferred.await(end))
 }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
 
 const code = (exit: Exit.Exit<void, unknown>): number => (Exit.isSuccess(exit) ? 0 : 1)

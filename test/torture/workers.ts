@@ -44,9 +44,10 @@ export interface Workers {
   readonly killAll: Effect.Effect<void>
   /** Fills all places. */
   readonly start: Effect.Effect<void>
-  /** Whether all run, and whether the clients of all have come to rest. */
+  /** Whether all run. */
   readonly ready: () => boolean
-  readonly resting: () => boolean
+  /** What those say who have not come to rest: their clients, or what they know of themselves. */
+  readonly restless: () => ReadonlyArray<string>
   /** From now on clients, also of processes to come, ask for nothing any more. */
   readonly rest: Effect.Effect<void>
   /** Ends all in order; gives those that did not end well. */
@@ -57,6 +58,7 @@ export interface Workers {
 class Places {
   held = false
   resting = false
+  ending = false
   readonly slots: ReadonlyArray<Slot>
 
   constructor(
@@ -78,11 +80,13 @@ class Places {
     const { env, program } = this.settings
     const once = Effect.gen(this, function* () {
       const by = `${this.settings.shared}-${slot.name}-${++slot.incarnation}`
-      const { durability, journals, leases, pause, prefix, shared, store } = this.settings
-      const options: Options = { durability, journals, leases, pause, prefix, shared, store, by }
+      const { copies, durability, journals, leases, pause, prefix, shared, store } = this.settings
+      const options: Options = { copies, durability, journals, leases, pause, prefix, shared, store, by }
       const child = yield* Child.spawn(process.execPath, [program, JSON.stringify(options)], env)
       slot.child = child
       if (this.resting) yield* child.send("rest")
+      // It may have been told while there was no process yet.
+      if (this.ending) yield* child.send("end")
       slot.said = ""
       const exit = yield* untilItsEnd(child, (line) => {
         slot.said = line
@@ -125,6 +129,7 @@ class Places {
   get end(): Effect.Effect<ReadonlyArray<string>> {
     return Effect.gen(this, function* () {
       this.held = true
+      this.ending = true
       const bad: Array<string> = []
       for (const { child } of this.slots) if (child !== undefined) yield* child.send("end")
       for (const { fiber, name } of this.slots) {
@@ -153,7 +158,10 @@ export const make = (settings: Settings, count: number): Effect.Effect<Workers, 
       killAll: places.killAll,
       start: places.start,
       ready: () => places.slots.every(({ said }) => said === "ready" || said === "resting"),
-      resting: () => places.slots.every(({ said }) => said === "resting"),
+      restless: () =>
+        places.slots
+          .filter(({ said }) => said !== "resting")
+          .map(({ name, said }) => `${name} says ${JSON.stringify(said)}`),
       rest: Effect.suspend(() => {
         places.resting = true
         return Effect.forEach(places.slots, ({ child }) => child?.send("rest") ?? Effect.void, { discard: true })

@@ -45,7 +45,7 @@ export default defineConfig(({ mode }) => ({
     include: includes[mode] ?? ["test/**/*.test.ts", "examples/**/*.test.ts"],
     exclude: mode === "browser" ? [] : ["test/browser/**"],
     env: { TMPDIR: temporary(), HOLDFAST_TESTS: mode === "long" || mode === "all" ? mode : "" },
-    setupFiles: mode === "long" ? ["test/support/longSetup.ts"] : [],
+    setupFiles: ["test/support/testClock.ts", ...(mode === "long" ? ["test/support/longSetup.ts"] : [])],
     // More than there are cores, as a test's clock waits for turns of the event loop. All stay to the end: one that is idle for a moment
     // and is let go meanwhile may have its next file already, which ends the run.
     maxWorkers: availableParallelism() + 2,

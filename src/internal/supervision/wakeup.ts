@@ -56,7 +56,8 @@ const sleepUntil = (state: State, at: number, millis: number): Effect.Effect<boo
   state.woken.unsafeClose()
   if (!state.busy()) state.quiet.unsafeOpen()
   return state.woken.await.pipe(
-    Effect.timeoutOption(Math.min(millis, longestSleep)),
+    // Less than a millisecond may be too little for a clock to move by: who woke too early would ask again at once, over and over.
+    Effect.timeoutOption(Math.min(Math.ceil(millis), longestSleep)),
     Effect.map(Option.isSome),
     Effect.ensuring(
       Effect.sync(() => {

@@ -5,6 +5,7 @@ import { decoder, refused } from "../options/decode.js"
 import { prefix } from "../options/store.js"
 import { lines } from "../util/lines.js"
 import { indexes } from "./indexes.js"
+import { perPrefix } from "./perPrefix.js"
 import { tables } from "./tables.js"
 import { fillListing, triggers } from "./triggers.js"
 
@@ -17,7 +18,7 @@ const decode = decoder(Schema.Struct({ prefix }), refused("open", "SqlDriver"))
 const nameOf = (sql: string): string | undefined => /^CREATE (?:TABLE|INDEX|TRIGGER) IF NOT EXISTS (\w+)/.exec(sql)?.[1]
 
 /** The names of all tables, indexes and triggers. */
-export const names = (p: string): ReadonlyArray<string> => ddl(p).flatMap((sql) => nameOf(sql) ?? [])
+export const names = perPrefix((p): ReadonlyArray<string> => ddl(p).flatMap((sql) => nameOf(sql) ?? []))
 
 /**
  * {@link ddl} for a database of this version that lacks some of it. Where the listing, or a trigger that keeps it, was not there, it is brought

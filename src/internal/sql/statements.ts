@@ -1,3 +1,4 @@
+import { perPrefix } from "../schema/perPrefix.js"
 import { lines } from "../util/lines.js"
 import { makeActivitySql } from "./activityStatements.js"
 import { makeAttributeSql } from "./attributeStatements.js"
@@ -36,7 +37,7 @@ const makeOnceSql = (p: string) => ({
 })
 
 /** Every SQL text of a store, built once for its table prefix. Values are always bound. */
-export const makeSql = (p: string) => ({
+export const makeSql = perPrefix((p) => ({
   /** The tables that have no numbers left. */
   exhausted: lines`
     SELECT name, ${exact("seq")}
@@ -77,6 +78,6 @@ export const makeSql = (p: string) => ({
   verify: makeVerifySql(p),
   leases: makeLeaseSql(p),
   definitions: makeDefinitionSql(p)
-})
+}))
 
 export type Sql = ReturnType<typeof makeSql>

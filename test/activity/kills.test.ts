@@ -12,7 +12,7 @@ import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
 // More of them by hand: each takes some seconds.
-const kills = Number(process.env["HOLDFAST_KILLS"] ?? extent({ quick: 3, long: 12 }))
+const kills = Number(process.env["HOLDFAST_KILLS"] ?? extent({ quick: 2, long: 12 }))
 const processes = 3
 
 /** A process that can be ended by itself. */

@@ -16,11 +16,11 @@ const layerWith = (options: Options) =>
     Effect.map(SqldServer.make({ initial: Schema.database() }), ({ url }) => Libsql.layer({ ...options, url }))
   )
 
-// Each test, and each value of a property, has a server of its own.
+// Each test, and each value of a property, has a server of its own. That stores are moved is tested in test/transfer as well.
 ContractShare.suite("LibsqlStore on a server's stand-in", layerWith({}), {
   layerWith,
   raw: Libsql.raw,
-  part: { of: 16, rest: 7 }
+  part: { of: 16, rest: 7, later: [ContractSuite.topics.transfer] }
 })
 
 if (Option.isSome(LibsqlServer.remote)) {

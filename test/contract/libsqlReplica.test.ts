@@ -29,7 +29,7 @@ const layerWith = (options: Options) =>
     })
   )
 
-// What is read from the copy, and what is decided beside it; all the rest is the server's, whose stand-in has the whole suite.
+// What is read from the copy, and what is decided beside it; all the rest is the server's.
 const { commit, concurrency, corruption, foreign, listing, prefix, purge, trace } = ContractSuite.topics
 
 ContractShare.suite(

@@ -2,9 +2,14 @@ import { describe } from "@effect/vitest"
 import * as MemoryStore from "holdfast/MemoryStore"
 import * as ContractSuite from "holdfast/testing/ContractSuite"
 import * as Subject from "holdfast/testing/Subject"
+import * as ContractShare from "../support/contractShare.js"
 import * as memoryRows from "../support/memoryRows.js"
 
-ContractSuite.suite("MemoryStore", MemoryStore.layer, { layerWith: MemoryStore.layerWith })
+// All of it: it takes little but for the properties.
+ContractShare.suite("MemoryStore", MemoryStore.layer, {
+  layerWith: MemoryStore.layerWith,
+  part: { of: 1, rest: 0 }
+})
 
 describe("MemoryStore with rows of others", () => {
   const subject = Subject.make(memoryRows.layer, { raw: memoryRows.raw })

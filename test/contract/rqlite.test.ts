@@ -37,11 +37,11 @@ const standIn = (options: RqliteStore.StoreOptions) =>
     )
   )
 
-// Each test, and each value of a property, has a server of its own.
+// Each test, and each value of a property, has a server of its own. That stores are moved is tested in test/transfer as well.
 ContractShare.suite("RqliteStore on the stand-in", standIn({}), {
   layerWith: standIn,
   raw,
-  part: { of: 16, rest: 3 }
+  part: { of: 16, rest: 3, later: [ContractSuite.topics.transfer] }
 })
 
 /** Removes the tables of a prefix, and with them their indexes and triggers. */

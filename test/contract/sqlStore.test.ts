@@ -23,7 +23,7 @@ const layerWith = (options: SqlStore.Options) => Layer.provideMerge(SqlStore.lay
 
 ContractShare.suite("SqlStore", layerWith({}), {
   layerWith,
-  part: { of: 6, rest: 4 },
+  part: { of: 6, rest: 3 },
   raw: (table, row) =>
     Effect.flatMap(SqlClient.SqlClient, (client) => {
       const { params, sql } = insertion(table, row)

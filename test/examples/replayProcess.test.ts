@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { extent, long, longer } from "../support/extent.js"
+import { extent, long, longer, shareOfTests } from "../support/extent.js"
 import { bundle } from "../support/programs.js"
 import * as RqliteServer from "../support/rqlite/server.js"
 import * as SqldServer from "../support/sqld/server.js"
@@ -232,7 +232,9 @@ describe("the replay as a process", () => {
     expect(help.stdout).toContain("npm start -- [LOG] [OPTIONS]")
   })
 
-  it.each([
+  const refusals: ReadonlyArray<
+    readonly [what: string, args: ReadonlyArray<string>, code: number, problem: string | RegExp]
+  > = [
     ["an unknown option", ["--fast"], 2, "Unknown option '--fast' (--help lists what there is)"],
     [
       "an unknown store",
@@ -263,14 +265,18 @@ describe("the replay as a process", () => {
     ["a directory as the store", ["--store", "sqlite:./examples"], 1, /examples/],
     ["a store in no directory", ["--store", "sqlite:./no/such/dir.db"], 1, /no\/such\/dir\.db/],
     ["another file as the store", ["--store", "sqlite:./package.json"], 1, /package\.json/]
-  ])("says of %s what is wrong, in one sentence", async (_, args, code, problem) => {
-    await writeFile(join(project, "cut.csv"), 'case:concept:name,concept:name,time:timestamp\n1,A,x\n2,"B')
-    const before = await readFile(join(project, "package.json"), "utf8")
-    const refused = await replay(["--json", ...args])
-    expect(refused).toMatchObject({ code, signal: null, stdout: "" })
-    expect(refused.stderr).toMatch(/^replay: .+\n$/)
-    if (typeof problem === "string") expect(refused.stderr).toBe(`replay: ${problem}\n`)
-    else expect(refused.stderr).toMatch(problem)
-    expect(await readFile(join(project, "package.json"), "utf8")).toBe(before)
-  })
+  ]
+
+  for (const [[what, args, code, problem], named] of shareOfTests(refusals, 0, 3)) {
+    it(named(`says of ${what} what is wrong, in one sentence`), async () => {
+      await writeFile(join(project, "cut.csv"), 'case:concept:name,concept:name,time:timestamp\n1,A,x\n2,"B')
+      const before = await readFile(join(project, "package.json"), "utf8")
+      const refused = await replay(["--json", ...args])
+      expect(refused).toMatchObject({ code, signal: null, stdout: "" })
+      expect(refused.stderr).toMatch(/^replay: .+\n$/)
+      if (typeof problem === "string") expect(refused.stderr).toBe(`replay: ${problem}\n`)
+      else expect(refused.stderr).toMatch(problem)
+      expect(await readFile(join(project, "package.json"), "utf8")).toBe(before)
+    })
+  }
 })

@@ -15,7 +15,7 @@ const { event, eventually, execution, load, recorder, seen } = Support
 
 type Store = ExecutionStore.ExecutionStore
 
-const targets = extent({ quick: 1000, long: 10_000 })
+const targets = extent({ quick: 500, long: 10_000 })
 const kinds = ["bill", "ship", "stock"]
 const ships = targets / 100
 

@@ -88,7 +88,8 @@ const fields = {
 }
 
 /**
- * Work that was given up, kept for people to look at, to redrive or to discard.
+ * Work that was given up, kept for people to look at, to redrive or to discard. That of a timer or an activity is kept until its execution
+ * cancels it or asks for it anew.
  *
  * - `id`: numbers the dead letters, and is never used twice.
  * - `work`: which outbox entry, spawn, timer or activity it was.

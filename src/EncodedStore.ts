@@ -20,7 +20,8 @@ import type { StoreError } from "./StoreError.js"
  *
  * - `version`: the version that the stored row must have, 0 for a new one.
  * - `data`: the text of the execution at `version + 1`, with `token` in it.
- * - `cancelled`, `armed`: the paths of timers to remove and to arm. A path is in one of them, once.
+ * - `cancelled`, `armed`: the paths of timers to remove and to arm. A path is in one of them, once. Dead letters of the execution's timers
+ *   at these paths go, and so do those of its activities with the keys that are `stopped` or `asked` for.
  * - `fence`: where it is given, the commit is written only while that lease is held.
  *
  * @since 0.1.0

@@ -694,7 +694,8 @@ export interface DeadLetters {
 
   /**
    * Puts a dead letter back to work, with no failed attempts: an event or a spawn at the end of its table, under a new seq; a timer at its
-   * time. False where there is no such dead letter, and where the path of the timer is armed for another time: then the dead letter stays.
+   * time. False where there is no such dead letter: that of a timer or an activity goes when its execution cancels it or asks for it anew.
+   * False too where another program has armed the path of the timer for another time, or asked for the activity: then the dead letter stays.
    */
   readonly redrive: (id: number) => Effect.Effect<boolean, StoreError>
 

@@ -50,8 +50,8 @@ describe("the plan of a commit", () => {
   const sql = makeSql("")
 
   for (const version of [0, 1]) {
-    // an execution that is new has no attributes to be removed
-    const most = version === 0 ? 13 : 14
+    // an execution that is new has no attributes to be removed, and no dead letters
+    const most = version === 0 ? 13 : 15
 
     it(`at version ${version} it has a bounded number of statements, the swap last, the row's text in it alone`, () => {
       // fewer emits than this, and a single timer, have texts of their own

@@ -36,6 +36,16 @@ const askActivities = ({ activities }: Tables, { asked, executionId, version }: 
   }
 }
 
+/** What a step took back or asked for anew must not come back by a redrive of what was given up before. */
+const discardLetters = (
+  { deadLetters }: Tables,
+  { armed, asked, cancelled, executionId, stopped }: EncodedCommit
+): void => {
+  const paths = [...cancelled, ...armed.map(({ path }) => path)]
+  const keys = [...stopped, ...asked.activities.map(({ key }) => key)]
+  if (paths.length + keys.length > 0) deadLetters.replace(executionId, paths, keys)
+}
+
 const ended: ReadonlyArray<unknown> = ["DONE", "CANCELLED", "CANCELLING"]
 const halted: ReadonlyArray<unknown> = ["SUSPENDED", "FAILED"]
 const live: ReadonlyArray<unknown> = ["RUNNING", "PENDING"]
@@ -87,6 +97,7 @@ const apply = (
   if (commit.processed !== undefined) tables.ledger.add(executionId, commit.processed)
   for (const path of commit.cancelled) cancelTimer(tables, executionId, path)
   for (const { fireAt, path } of commit.armed) armTimer(tables, { executionId, path, fireAt })
+  discardLetters(tables, commit)
   for (const spawn of commit.spawns) addSpawn(tables, { parentId: executionId, ...spawn })
   for (const key of commit.stopped) stopActivity(tables, executionId, key)
   askActivities(tables, commit)

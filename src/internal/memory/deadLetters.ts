@@ -57,6 +57,16 @@ export class DeadLetters extends Ordered<number, DeadLetterRow> {
     this.set({ id: ++this.lastId, ...row })
   }
 
+  /** Removes those of an execution's timers at these paths, and of its activities with these keys. */
+  replace(executionId: string, paths: ReadonlyArray<string>, keys: ReadonlyArray<string>): void {
+    for (const row of Array.from(this.from())) {
+      if (row.executionId !== executionId) continue
+      const isTimer = row.kind === "Timer" && paths.some((path) => path === row.path)
+      const isActivity = row.kind === "Activity" && keys.some((key) => key === row.childId)
+      if (isTimer || isActivity) this.delete(row.id)
+    }
+  }
+
   removeOf(executionId: string): void {
     for (const row of Array.from(this.from())) if (row.executionId === executionId) this.delete(row.id)
   }

@@ -75,6 +75,16 @@ const addActivities = (
   add(executionId, version + 1, traceparent, ...splitDouble(askedAt), ...splitDouble(askedAt), JSON.stringify(rows))
 }
 
+/** A new execution has no dead letters: those of one before it went with it. */
+const discardLetters = (
+  { armed, asked, cancelled, executionId, stopped, version }: EncodedCommit,
+  add: (...params: ReadonlyArray<Param>) => void
+): void => {
+  const paths = [...cancelled, ...armed.map(({ path }) => path)]
+  const keys = [...stopped, ...asked.activities.map(({ key }) => key)]
+  if (version > 0 && paths.length + keys.length > 0) add(executionId, JSON.stringify(paths), JSON.stringify(keys))
+}
+
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
   const { executionId: id, fence, version } = commit
   const { first, next } = fence === undefined ? sql.commit : sql.commit.fenced
@@ -109,6 +119,7 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
   } else if (commit.armed.length > 0) {
     add(texts.armTimers, id, JSON.stringify(commit.armed.map((timer) => [timer.path, ...splitDouble(timer.fireAt)])))
   }
+  discardLetters(commit, (...params) => add(texts.discardLetters, ...params))
   if (commit.spawns.length > 0) {
     add(texts.spawns, id, JSON.stringify(commit.spawns.map((spawn) => [spawn.childId, spawn.rootPath, spawn.context])))
   }

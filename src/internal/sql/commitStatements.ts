@@ -80,6 +80,15 @@ const sideWrites = (p: string, guard: string) => ({
     WHERE ${guard}
     ORDER BY key
     ON CONFLICT (execution_id, path) DO UPDATE SET fire_at = excluded.fire_at`,
+  // What a step took back or asked for anew must not come back by a redrive of what was given up before.
+  discardLetters: lines`
+    DELETE FROM ${p}holdfast_dead_letters
+    WHERE execution_id = ?
+      AND (
+        (+kind = 'Timer' AND path IN (SELECT value FROM json_each(?)))
+        OR (+kind = 'Activity' AND child_id IN (SELECT value FROM json_each(?)))
+      )
+      AND ${guard}`,
   spawns: lines`
     INSERT INTO ${p}spawns (seq, parent_id, child_id, root_path, context)
     SELECT ${nextNumber(`${p}spawns`)}, ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')

@@ -648,17 +648,19 @@ const letters = ({ test }: Subject): void => {
       expect(again?.seq).toBeGreaterThan(entry?.seq ?? 0)
     }))
 
-  test("one whose key is another's by now stays a dead letter", () =>
+  test("one that was given up is gone once it is taken back or asked for anew, and no other is", () =>
     Effect.gen(function* () {
       const store = yield* ExecutionStore
-      const { execution } = yield* store.commit(order("a"), { activities: some("k") })
-      const [entry] = yield* stored()
-      yield* store.deadLetters.bury({ _tag: "Activity", seq: entry?.seq ?? 0 }, why)
-      yield* store.commit(execution, { activities: [activity("k", "ship")] })
-      const [letter] = yield* deadLetters()
-      expect(yield* store.deadLetters.redrive(letter?.id ?? 0)).toBe(false)
-      expect((yield* stored()).map(({ name }) => name)).toEqual(["ship"])
-      expect(yield* deadLetters()).toHaveLength(1)
+      const { execution } = yield* store.commit(order("a"), { activities: some("again", "kept", "stopped") })
+      yield* store.commit(order("b"), { activities: some("again", "stopped") })
+      for (const { seq } of yield* stored()) yield* store.deadLetters.bury({ _tag: "Activity", seq }, why)
+      const before = yield* deadLetters()
+      yield* store.commit(execution, { activities: [activity("again", "ship"), cancelActivity("stopped")] })
+      expect(yield* deadLetters()).toEqual(before.filter(({ executionId }, i) => executionId === "b" || i === 1))
+      const redriven = yield* Effect.forEach(before, (letter) => store.deadLetters.redrive(letter.id))
+      expect(redriven).toEqual([false, true, false, true, true])
+      const names = (yield* stored()).filter(({ executionId }) => executionId === "a").map(({ name }) => name)
+      expect(names.toSorted()).toEqual(["charge", "ship"])
     }))
 
   test("they are counted", () =>

@@ -7,8 +7,9 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import { scheduleTimer } from "../../Commit.js"
+import { cancelTimer, scheduleTimer } from "../../Commit.js"
 import { ExecutionStore, type Notice } from "../../ExecutionStore.js"
+import { conflicts } from "../internal/assertions.js"
 import { buried, bury, outboxWork, timer, timerWork, why } from "../internal/burial.js"
 import { emit, order, spawn } from "../internal/samples.js"
 import { timers as armed, deadLetters as letters, outbox, outboxEntries, spawns } from "../internal/state.js"
@@ -67,26 +68,40 @@ export const redrives = ({ test }: Subject): void => {
         expect(yield* store.spawns.isPending("1")).toBe(true)
       }))
 
-    test("a redriven timer is armed for its time, unless its path is armed for another", () =>
+    test("a redriven timer is armed for its time", () =>
       Effect.gen(function* () {
         const store = yield* ExecutionStore
-        const { execution } = yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10.25)] })
+        yield* store.commit(order("a"), { timers: [scheduleTimer("p", 10.25)] })
         yield* bury(timerWork(timer("p", 10.25)))
         const [first] = yield* letters()
         expect(yield* store.deadLetters.redrive(first?.id ?? 0)).toBe(true)
         expect(yield* armed()).toEqual([timer("p", 10.25)])
         expect(yield* letters()).toEqual([])
+      }))
 
-        yield* bury(timerWork(timer("p", 10.25)))
-        const again = yield* store.commit(execution, { timers: [scheduleTimer("p", 30)] })
-        const [second] = yield* letters()
-        expect(yield* store.deadLetters.redrive(second?.id ?? 0)).toBe(false)
-        expect(yield* armed()).toEqual([timer("p", 30)])
-        expect(yield* letters()).toEqual([second])
-
-        yield* store.commit(again.execution, { timers: [scheduleTimer("p", 10.25)] })
-        expect(yield* store.deadLetters.redrive(second?.id ?? 0)).toBe(true)
-        expect(yield* armed()).toEqual([timer("p", 10.25)])
+    test("a timer that was given up is gone once its execution cancels it or arms its path, and no other is", () =>
+      Effect.gen(function* () {
+        const store = yield* ExecutionStore
+        const all = ["armed", "cancelled", "kept"]
+        const arming = all.map((path) => scheduleTimer(path, 10.25))
+        const { execution } = yield* store.commit(order("a"), { timers: arming })
+        yield* store.commit(order("b"), { timers: arming })
+        for (const id of ["a", "b"]) {
+          for (const path of all) yield* bury(timerWork(timer(path, 10.25, id)))
+        }
+        const before = yield* letters()
+        const replacing = [scheduleTimer("armed", 30), cancelTimer("cancelled")]
+        const { version } = (yield* store.commit(execution, { timers: replacing })).execution
+        const late = { executionId: "a", expected: 1, found: version }
+        yield* conflicts(store.commit(execution, { timers: [cancelTimer("kept")] }), late)
+        const left = before.filter(({ executionId }, i) => executionId === "b" || i === 2)
+        expect(yield* letters()).toEqual(left)
+        const redriven = yield* Effect.forEach(before, (letter) => store.deadLetters.redrive(letter.id))
+        expect(redriven).toEqual([false, false, true, true, true, true])
+        expect((yield* armed()).filter(({ executionId }) => executionId === "a")).toEqual([
+          timer("kept", 10.25),
+          timer("armed", 30)
+        ])
         expect(yield* letters()).toEqual([])
       }))
 

@@ -37,6 +37,9 @@ const Order = Definition.make("order", {
 
 const Plain = Definition.make("plain", { context: Schema.Struct({}) })
 
+const Empty = Definition.make("empty", { context: Schema.Struct({}), result: NoFields, error: NoFields })
+const Loose = Definition.make("loose", { context: Schema.Struct({}), result: Schema.Unknown, error: Schema.Unknown })
+
 /** What does not compile must not run either. */
 const never = (_: () => unknown): void => {}
 
@@ -93,6 +96,23 @@ describe("The types of a definition", () => {
       Order.spawn(step, "Shipments", { item: "lamp" })
       // @ts-expect-error: an input of another type
       return Order.spawn(step, "Shipping", { items: [] })
+    })
+  })
+
+  it("end a step with a result that anything is, as the step itself", () => {
+    type Self = Step.Builder<typeof NoFields.Type>
+    never((step?: Self) => {
+      if (step === undefined) return
+      expectTypeOf(Empty.finish(step, {})).toEqualTypeOf<Self>()
+      expectTypeOf(Empty.finish(step, {}, { outcome: "sold" })).toEqualTypeOf<Self>()
+      expectTypeOf(step.pipe(Empty.finish({}))).toEqualTypeOf<Self>()
+      expectTypeOf(step.pipe(Empty.finish({}, { outcome: "sold" }))).toEqualTypeOf<Self>()
+      expectTypeOf(Empty.fail(step, {})).toEqualTypeOf<Self>()
+      expectTypeOf(step.pipe(Empty.fail({}))).toEqualTypeOf<Self>()
+      expectTypeOf(Loose.finish(step, {})).toEqualTypeOf<Self>()
+      expectTypeOf(step.pipe(Loose.finish({}))).toEqualTypeOf<Self>()
+      expectTypeOf(Loose.fail(step, {})).toEqualTypeOf<Self>()
+      expectTypeOf(step.pipe(Loose.fail({}))).toEqualTypeOf<Self>()
     })
   })
 

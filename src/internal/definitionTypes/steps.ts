@@ -13,16 +13,17 @@ import type { SendOptions } from "./client.js"
  */
 export interface Steps<in out S extends Spec> {
   /** The execution is `DONE`, with this result. A parent is told. */
+  // With the step first: a step is a result too where all of its fields are optional, as it is decided at run time.
   readonly finish: {
-    (
-      result: S["result"],
-      options?: { readonly outcome?: string | undefined }
-    ): (self: Builder<S["context"]>) => Builder<S["context"]>
     (
       self: Builder<S["context"]>,
       result: S["result"],
       options?: { readonly outcome?: string | undefined }
     ): Builder<S["context"]>
+    (
+      result: S["result"],
+      options?: { readonly outcome?: string | undefined }
+    ): (self: Builder<S["context"]>) => Builder<S["context"]>
   }
 
   /** The execution is `FAILED`, with this error. A parent is not told: a failed execution waits to be redriven. */

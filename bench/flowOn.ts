@@ -116,13 +116,14 @@ export const flowRqlite = through("rqlite", () =>
         return request
       })
     )
-    const http = Effect.map(HttpClient.HttpClient, counting)
+    // It is open for as long as the scope of the topic is.
+    const plain = Context.get(yield* Layer.build(NodeHttpClient.layerUndici), HttpClient.HttpClient)
     const made = RqliteClient.make(yield* RqliteClient.config)
-    const client = yield* Effect.provideServiceEffect(made, HttpClient.HttpClient, http)
+    const client = yield* Effect.provideService(made, HttpClient.HttpClient, counting(plain))
     const drops = yield* tables.drops(prefix)
     yield* Effect.addFinalizer(() => Effect.ignoreLogged(client.execute(drops.map((sql) => ({ sql })))))
     const onClient = Layer.succeed(RqliteClient.RqliteClient, client)
     const built = yield* Layer.build(Layer.provide(RqliteStore.layerFromClient({ prefix }), onClient))
     return { store: Context.get(built, ExecutionStore), requests: () => counted.requests }
-  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+  })
 )

@@ -435,18 +435,18 @@ describe("requests", () => {
     })
   )
 
-  it.scoped("commits of the same moment share one, up to 32 of them", () =>
+  it.scoped("commits of the same moment share one, up to 64 of them", () =>
     Effect.gen(function* () {
       const node = yield* InProcessNode.make()
       const { store } = yield* opened(node)
       const { commit } = yield* store
       yield* node.asked
-      const ids = Array.from({ length: 64 }, (_, i) => `a${i}`)
+      const ids = Array.from({ length: 128 }, (_, i) => `a${i}`)
       const committed = yield* Effect.forEach(ids, (id) => commit(order(id), { emits: [emit(id)] }), unbounded)
       expect(committed.map(({ seqs }) => seqs)).toEqual(ids.map((_, i) => [i + 1]))
       const asked = yield* node.asked
       expect(paths(asked)).toEqual(["/db/execute", "/db/execute"])
-      expect(asked.map(({ statements }) => statements.length)).toEqual([64, 64])
+      expect(asked.map(({ statements }) => statements.length)).toEqual([128, 128])
     })
   )
 

@@ -44,8 +44,9 @@ const pages = new Set([
 /** Health asks for the counts, and is to say at once that there is no answer. */
 const never = Schedule.recurs(0)
 
-// Beyond 32 commits a group makes its members wait longer than it saves; one large entry in the Raft log holds up the small ones.
-const groupLimits = { maxCommits: 32, maxBytes: 1_000_000 }
+// As many as a worker commits at once. Beyond that a group makes its members wait longer than it saves; one large entry in the Raft log holds up the small
+// ones.
+const groupLimits = { maxCommits: 64, maxBytes: 1_000_000 }
 
 const readLimits = { maxReads: 100, maxBytes: 4_000_000, maxRequests: 2 }
 

@@ -1,4 +1,5 @@
 /** The load of a soak: orders with all that executions can have, recurring work beside them, and one who looks at it all. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -64,16 +65,19 @@ export const fullSpeed = (seconds: number) =>
 /** Begins so many orders a second, whether others have ended or not; counts those that ended. */
 export const steady = (perSecond: number, done: Ref.Ref<number>) =>
   Effect.gen(function* () {
-    let nth = 0
-    const one = Effect.suspend(() =>
+    const one = (nth: number) =>
       Effect.zipRight(
-        order(`order-${++nth}`),
+        order(`order-${nth}`),
         Ref.update(done, (count) => count + 1)
       )
-    )
-    // A schedule hands each run what the run before it gave: with a fiber in it, each order would hold the one before it for ever.
-    const begin = Effect.asVoid(Effect.forkScoped(one))
-    yield* Effect.repeat(begin, Schedule.fixed(`${1000 / perSecond} millis`))
+    const start = yield* Clock.currentTimeMillis
+    // By the clock, as a timer of the system that fires a moment early makes a schedule run twice. Not by a repeated effect that gives its
+    // fiber either: that would hold the fibers of all orders before it.
+    for (let nth = 0; ; nth++) {
+      const ahead = start + (nth * 1000) / perSecond - (yield* Clock.currentTimeMillis)
+      if (ahead > 0) yield* Effect.sleep(ahead)
+      yield* Effect.forkScoped(one(nth))
+    }
   })
 
 /** How long each commit of somebody who commits now and then takes, in milliseconds. */

@@ -116,5 +116,37 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an activity that was asked for is not kept",
     found: /waits for .*work/,
     tamper: withCommit((encoded, commit) => encoded.commit({ ...commit, asked: { ...commit.asked, activities: [] } }))
+  },
+  {
+    name: "a child that was asked for is not kept",
+    found: /was never created|waits for .*child/,
+    tamper: withCommit((encoded, commit) => encoded.commit({ ...commit, spawns: [] }))
+  },
+  {
+    name: "a child is created, and stays to be created",
+    found: /children/,
+    tamper: (encoded) => ({
+      ...withCommit((_, commit) =>
+        encoded.commit(commit.ack?._tag === "Spawn" ? { ...commit, ack: undefined } : commit)
+      )(encoded),
+      ackSpawn: () => Effect.void
+    })
+  },
+  {
+    name: "a parent is not told that its child has ended",
+    found: /never got it|waits for .*child/,
+    tamper: withCommit((encoded, commit) =>
+      encoded.commit({ ...commit, emits: commit.emits.filter(({ event }) => !event.includes('"Finished"')) })
+    )
+  },
+  {
+    name: "an activity ends, and stays",
+    found: /activities|work happened twice/,
+    tamper: (encoded) => ({ ...encoded, endActivity: () => Effect.succeed(true) })
+  },
+  {
+    name: "activities of processes that are gone stay with them",
+    found: /activities|waits for .*work/,
+    tamper: (encoded) => ({ ...encoded, releaseOrphans: Effect.succeed(0), activityOwners: () => Effect.succeed([]) })
   }
 ]

@@ -137,5 +137,29 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     found: /an outage of/,
     store: "memory",
     edits: [{ file: "internal/supervision/storeMonitor.ts", from: "  monitor.waiting.delete(waiting)\n", to: "" }]
+  },
+  {
+    name: "success is told before the COMMIT, which fails",
+    found: /never got it|was read at version|was acknowledged|does not have it|was never created|waits for|is left/,
+    store: "sqlite",
+    edits: [
+      {
+        file: "internal/sqlite/connection.ts",
+        from: '      this.command("COMMIT")\n',
+        to: '      try {\n        this.command("COMMIT")\n      } catch {\n        this.rollBack()\n      }\n'
+      }
+    ]
+  },
+  {
+    name: "retention removes what has ended too short a time ago",
+    found: /before retention may/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/control/retention.ts",
+        from: "Effect.succeed(finishedAt <= before)",
+        to: "Effect.succeed(finishedAt <= before + 5)"
+      }
+    ]
   }
 ]

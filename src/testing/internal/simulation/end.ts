@@ -193,6 +193,18 @@ const unwell = (health: ExecutionRuntime.Health): ReadonlyArray<string> => [
   ...(Option.isNone(health.store) ? ["it knows nothing of its store"] : [])
 ]
 
+/** What a process knows of the store is what is in it, where nothing changes any more. */
+const differs = ({ store }: ExecutionRuntime.Health, truth: ExecutionStore.Stats): ReadonlyArray<string> =>
+  Option.match(store, {
+    onNone: () => [],
+    onSome: (known) =>
+      (["outbox", "spawns", "timers", "delayed", "activities", "deadLetters"] as const).flatMap((name) =>
+        known[name].count === truth[name].count
+          ? []
+          : [`it knows of ${known[name].count} ${name}, and there are ${truth[name].count}`]
+      )
+  })
+
 const healthOf = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) => health)
 
 /** Each lease is held by one process, where all are well. */
@@ -214,7 +226,8 @@ const look = <R>(stage: Stage<R>) =>
         continue
       }
       found.push(exit.value)
-      const problems = unwell(exit.value)
+      const truth = yield* Effect.withClock(truthOf(stage).stats, stage.world.clock)
+      const problems = [...unwell(exit.value), ...differs(exit.value, truth)]
       if (problems.length > 0) wrong.push(`${process.name} is not well: ${problems.join("; ")}`)
     }
     return [...wrong, ...shared(stage, found)]

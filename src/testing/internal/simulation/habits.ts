@@ -18,6 +18,9 @@ export interface Habits {
     | undefined
 }
 
+/** For how many seconds retention keeps what has ended. */
+export const keeps = 6
+
 /**
  * What a seed makes of them. Small pages and few places make lanes wait, fall behind and leave rows in the store with little work. Each has
  * dice of its own, so that one more changes none of the others.
@@ -46,7 +49,7 @@ export const make = (seed: number, { commands, processes }: Pick<Options, "comma
       // Where operators may remove what has ended, so may this.
       retention:
         (commands ?? ["purge"]).includes("purge") && dice("retention").chance(0.25)
-          ? { finished: "6 seconds", failed: dice("failed").chance(0.5), interval: "2 seconds", batchSize: 2 }
+          ? { finished: `${keeps} seconds`, failed: dice("failed").chance(0.5), interval: "2 seconds", batchSize: 2 }
           : undefined
     },
     leases:

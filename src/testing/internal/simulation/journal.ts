@@ -53,6 +53,8 @@ export class Journal {
   readonly purges = new Set<string>()
   /** The events that somebody has given up for good. */
   readonly discarded = new Set<string>()
+  /** What operators have removed. */
+  private readonly byHand: Array<string> = []
   private readonly store: ExecutionStore
   private readonly asked = new Set<string>()
   private readonly delayed = new Map<string, number>()
@@ -60,7 +62,9 @@ export class Journal {
 
   constructor(
     readonly world: World,
-    private readonly truth: Encoded
+    private readonly truth: Encoded,
+    /** For how many seconds retention keeps what has ended. */
+    private readonly keeps?: number | undefined
   ) {
     this.store = makeStore(truth)
   }
@@ -135,16 +139,31 @@ export class Journal {
     if (early > 0) this.problem(`timer ${path} of ${executionId} fired ${early.toFixed(3)} s early in ${life.name}`)
   }
 
-  /** Only what has come to its end is removed, and recurring work, which has none. */
+  /** An operator removes an execution, and all below it. */
+  removes(id: string): void {
+    this.byHand.push(id)
+  }
+
+  /** Only what has come to its end is removed, and recurring work, which has none; by retention only what has ended long enough ago. */
   purge(life: Life, id: string, expected: number): void {
-    const found = Effect.runSyncExit(Effect.all([this.truth.load(id), this.statusOf(id)]))
-    if (Exit.isSuccess(found)) {
-      const [stored, status] = found.value
-      const isThis = Option.exists(stored, ({ version }) => version === expected)
-      if (isThis && status !== undefined && !removable.includes(status) && !id.startsWith(recurring))
-        this.problem(`${id} was removed by ${life.name} while it was ${status}`)
-    }
+    const found = Effect.runSyncExit(this.truth.load(id))
+    const isThis = Exit.isSuccess(found) && Option.exists(found.value, ({ version }) => version === expected)
+    const execution = isThis ? this.executionOf(id) : undefined
+    if (execution !== undefined && !id.startsWith(recurring)) this.mayRemove(life, execution)
     this.purges.add(id)
+  }
+
+  private mayRemove(life: Life, { finishedAt, id, parentId, status }: Execution): void {
+    const removed = `${id} was removed by ${life.name}`
+    if (!removable.includes(status)) this.problem(`${removed} while it was ${status}`)
+    const parent = parentId === null ? undefined : this.executionOf(parentId)
+    if (parent !== undefined && !removable.includes(parent.status))
+      this.problem(`${removed} while its parent was ${parent.status}`)
+    const { keeps } = this
+    const isByHand = this.byHand.some((root) => id === root || id.startsWith(`${root}:`))
+    if (keeps === undefined || finishedAt === null || parentId !== null || isByHand) return
+    const early = finishedAt + keeps - life.latest / 1_000
+    if (early > 0) this.problem(`${removed} ${early.toFixed(3)} s before retention may`)
   }
 
   /** Whoever discards a dead letter wants it not to happen. */
@@ -156,8 +175,9 @@ export class Journal {
     if (targetId !== null) this.discarded.add(`${targetId} ${event.id}`)
   }
 
-  private statusOf(id: string): Effect.Effect<string | undefined, StoreError> {
-    return Effect.map(this.store.load(id), (found) => Option.getOrUndefined(Option.map(found, ({ status }) => status)))
+  private executionOf(id: string): Execution | undefined {
+    const found = Effect.runSyncExit(this.store.load(id))
+    return Exit.isSuccess(found) ? Option.getOrUndefined(found.value) : undefined
   }
 
   /** What was read must be what was acknowledged before the reading began, or later. */

@@ -55,7 +55,8 @@ const stage = <R>(given: Given<R>): Effect.Effect<Stage<R>, StoreError, Scope.Sc
     const backend = yield* backends.make(given.store ?? "memory", habits)
     const world = new World(dice_.make(seed, "order"))
     const network = new Network(world, dice_.make(seed, "network"), { ...habits, sql: backend.sql })
-    const journal = new Journal(world, backend.truth)
+    const keeps = workload.runtime?.retention === undefined ? habits_.keeps : undefined
+    const journal = new Journal(world, backend.truth, keeps)
     const settings = { seed, workload, backend, network, journal, tamper, habits }
     const processes = Array.from({ length: amounts(given).processes }, (_, index) => new Process<R>(index, settings))
     return { world, network, journal, backend, workload, habits, processes }
@@ -99,6 +100,7 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
     }
     case "Command": {
       const id = journal.executions[item.nth % Math.max(1, journal.executions.length)]
+      if (id !== undefined && item.command === "purge") journal.removes(id)
       if (id !== undefined) upFrom(stage, item.process)?.run(`${item.command} ${id}`, command(item, id))
       break
     }

@@ -70,6 +70,17 @@ describe("json", () => {
       expect(read).toContain(`${digits}n`)
     })
 
+    it("keeps the digits of a long integer wherever in the text it stands", () => {
+      for (let before = 0; before < 40; before++) {
+        for (const digits of ["999999999999999", "9007199254740993", "90071992547409931", "-9007199254740993"]) {
+          const number = BigInt(digits)
+          const expected = Number.isSafeInteger(Number(number)) ? Number(number) : number
+          deepStrictEqual(json.parse(`["${"x".repeat(before)}",${digits}]`), ["x".repeat(before), expected])
+          deepStrictEqual(json.parse(`[${" ".repeat(before)}${digits}]`), [expected])
+        }
+      }
+    })
+
     it("takes the last of a key that comes twice", () => {
       expect(json.parse('{"a":1152921504606846976,"a":2}')).toEqual({ a: 2 })
     })

@@ -16,7 +16,10 @@ import * as Layer from "effect/Layer"
  */
 export class Ids extends Context.Reference<Ids>()("holdfast/Ids", {
   defaultValue: (): { readonly next: Effect.Effect<string> } => ({
-    next: Effect.sync(() => globalThis.crypto.randomUUID().replaceAll("-", ""))
+    next: Effect.sync(() => {
+      const id = globalThis.crypto.randomUUID()
+      return id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24)
+    })
   })
 }) {}
 

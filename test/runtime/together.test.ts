@@ -115,6 +115,45 @@ Support.onEach("Events to many executions at once", (makeStore) => {
     })
   )
 
+  it.scoped("run their transitions once for each attempt, whether these are done on the spot or not", () =>
+    Effect.gen(function* () {
+      const store = yield* makeStore
+      yield* fill(store, 1)
+      const [waits, fails, throws, strays] = ids
+      const calls = new Map<string, number>()
+      const counted: Processor.Transition<string> = (given, happened) => {
+        calls.set(given.id, (calls.get(given.id) ?? 0) + 1)
+        switch (given.id) {
+          case waits:
+            return Effect.zipRight(Effect.yieldNow(), recorder(given, happened))
+          case fails:
+            return Effect.fail("no")
+          case throws:
+            throw new Error("a bug")
+          case strays:
+            return Effect.succeed({ execution: { ...given, id: "another" } })
+          default:
+            return recorder(given, happened)
+        }
+      }
+      yield* runtimeOn(store, { recorder: counted }, { maxAttempts: 3 })
+      yield* eventually(
+        Effect.map(allSeen(store), (all) => all.filter((seen) => seen.length === 1).length),
+        ids.length - 3
+      )
+      yield* TestClock.adjust("1 hour")
+      yield* eventually(
+        Effect.map(store.deadLetters.list(), ({ entries }) => entries.map(({ attempts }) => attempts)),
+        [3, 3, 3]
+      )
+      assert.isTrue(Option.isNone(yield* store.load("another")))
+      assert.deepStrictEqual(
+        ids.map((id) => calls.get(id)),
+        ids.map((id) => (id === fails || id === throws || id === strays ? 3 : 1))
+      )
+    })
+  )
+
   it.scoped("are decided again where another commit came first", () =>
     Effect.gen(function* () {
       const store = yield* makeStore

@@ -1,5 +1,7 @@
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -16,12 +18,13 @@ import {
   MigrationFailed,
   StepInvalid
 } from "../../ProcessorError.js"
-import * as Step from "../../Step.js"
+import type * as Step from "../../Step.js"
 import { decoder, type Fields } from "../options/decode.js"
 import { onFailure as policy } from "../options/worker.js"
 import * as facets from "../processor/facets.js"
+import * as atOnce from "../processor/atOnce.js"
 import { withPolicy } from "../processor/failurePolicy.js"
-import { invalidOf } from "../processor/step.js"
+import { invalidOf, makeAt } from "../processor/step.js"
 import { written as attributesWritten, writtenStored } from "./attributes.js"
 import type { Contract } from "./contract.js"
 import { arrive, type Incoming } from "./incoming.js"
@@ -165,18 +168,34 @@ const decoded = (
     return new MigrationFailed({ ...where, from: stored.definitionVersion, to: contract.version, ...problem })
   })
 
-const typed =
-  <E, R>(contract: Contract, run: Run<E, R>, takesNotices: boolean): Transition<TransitionFailure<E>, R> =>
-  (stored, event) =>
-    Effect.gen(function* () {
-      const execution = yield* migrated(contract, stored, event)
-      const context = yield* decoded(contract, execution, stored, event)
-      const begun = yield* Step.make({ ...execution, context }, event)
-      const { incoming, step } = yield* arrive(contract, begun, takesNotices)
-      const result = incoming === undefined ? step : run(step, incoming)
-      const done = Effect.isEffect(result) ? yield* result : result
-      return yield* toStored(contract, execution, context, event, done)
-    })
+/** The step to begin with, what has come to it, and the execution that it is of, as it is stored. */
+const begin = (contract: Contract, stored: Execution, event: Event, now: number, takesNotices: boolean) =>
+  Either.gen(function* () {
+    const execution = yield* migrated(contract, stored, event)
+    const context = yield* decoded(contract, execution, stored, event)
+    const begun = makeAt<unknown>({ ...execution, context }, event, now)
+    return { execution, context, ...(yield* arrive(contract, begun, takesNotices)) }
+  })
+
+const typed = <E, R>(
+  contract: Contract,
+  run: Run<E, R>,
+  takesNotices: boolean
+): Transition<TransitionFailure<E>, R> => {
+  const at: atOnce.AtOnce<TransitionFailure<E>, R> = (stored, event, now) => {
+    const begun = begin(contract, stored, event, now, takesNotices)
+    if (Either.isLeft(begun)) return Exit.fail(begun.left)
+    const { context, execution, incoming, step } = begun.right
+    const result = incoming === undefined ? step : run(step, incoming)
+    const end = (done: Step.Step<unknown>) => Exit.fromEither(toStored(contract, execution, context, event, done))
+    if (!Effect.isEffect(result)) return end(result)
+    return atOnce.isDone(result) ? end(result.value) : Effect.flatMap(result, end)
+  }
+  return atOnce.mark(
+    (stored, event) => Effect.flatMap(Clock.currentTimeMillis, (millis) => at(stored, event, millis / 1000)),
+    at
+  )
+}
 
 const checkOptions = ({ name }: Contract) =>
   decoder(

@@ -70,24 +70,31 @@ const transactions = (
   state: group.Group,
   given: ReadonlyArray<Transaction>
 ): Effect.Effect<ReadonlyArray<member.Outcome>> =>
-  Effect.uninterruptibleMask((restore) => {
+  Effect.withFiberRuntime((fiber) => {
     if (given.length === 0) return Effect.succeed([])
     if (state.closed) return Effect.succeed(given.map(({ call }) => Exit.fail(closed(call))))
-    return Effect.withFiberRuntime((fiber) => {
-      const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
-      const members = given.map(({ call, statements }) =>
-        member.make(call, statements, { traced, number: ++state.calls })
-      )
-      const { id } = fiber.id()
-      const alone = id === state.lastCaller && state.phase._tag === "Idle"
-      state.lastCaller = id
-      const attempted = alone ? attemptAll(state, members) : undefined
-      if (attempted !== undefined) return Effect.succeed(attempted)
-      for (const each of members) group.enqueue(state, each)
-      return Effect.onInterrupt(restore(member.outcomesOf(members)), () =>
-        Effect.forEach(members, (each) => interrupted(state, each), { discard: true })
-      )
-    })
+    const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+    const members = given.map(({ call, statements }) =>
+      member.make(call, statements, { traced, number: ++state.calls })
+    )
+    const { id } = fiber.id()
+    const alone = id === state.lastCaller && state.phase._tag === "Idle"
+    state.lastCaller = id
+    const attempted = alone ? attemptAll(state, members) : undefined
+    return attempted === undefined ? join(state, members) : Effect.succeed(attempted)
+  })
+
+/** Lets transactions of one caller share one with those of others. */
+const join = (
+  state: group.Group,
+  members: ReadonlyArray<member.Member>
+): Effect.Effect<ReadonlyArray<member.Outcome>> =>
+  Effect.uninterruptibleMask((restore) => {
+    if (state.closed) return Effect.succeed(members.map(({ call }) => Exit.fail(closed(call))))
+    for (const each of members) group.enqueue(state, each)
+    return Effect.onInterrupt(restore(member.outcomesOf(members)), () =>
+      Effect.forEach(members, (each) => interrupted(state, each), { discard: true })
+    )
   })
 
 /** Ends when it is certain what became of the member of a caller that was interrupted. */

@@ -3,6 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { FailureAction, OnFailure, Transition, TransitionFailure } from "../../Processor.js"
@@ -18,6 +19,7 @@ import {
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
+import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
 import { invalidOf } from "./step.js"
 import { within } from "./transitionTimeout.js"
@@ -65,6 +67,15 @@ const checked = <E, R>(
   )
 }
 
+/** Whether a step is made already, and what {@link checked} would have nothing against. */
+const isSound = <E, R>(execution: Execution, made: Effect.Effect<Step, E, R>): boolean => {
+  if (!atOnce.isDone(made)) return false
+  const { value } = made
+  // Who writes no types may give anything.
+  if (!Predicate.hasProperty(value, "execution") || !Predicate.isRecord(value.execution)) return false
+  return invalidOf(value) === undefined && strayed(execution, value.execution) === undefined
+}
+
 const ownLog = log.annotate({ package: "holdfast", module: "Processor" })
 
 const reasonOf = (error: unknown): unknown => (error instanceof TransitionDied ? error.cause : error)
@@ -97,8 +108,12 @@ export const withPolicy = <E, R, RP>(
   onFailure: OnFailure<E, RP>
 ): Transition<TransitionFailure<E>, R | RP> => {
   const isBounded = bounded.has(transition)
-  const policed: Transition<TransitionFailure<E>, R | RP> = (execution, event) => {
-    const step = checked(execution, event, () => transition(execution, event), isBounded)
+  const settling = (
+    execution: Execution,
+    event: Event,
+    decide: () => Effect.Effect<Step, TransitionFailure<E>, R>
+  ): Effect.Effect<Step, TransitionFailure<E>, R | RP> => {
+    const step = checked(execution, event, decide, isBounded)
     if (onFailure === "retry") return step
     return Effect.catchAll(step, (error): Effect.Effect<Step, TransitionFailure<E>, RP> => {
       // The execution is not to blame for what others wrote, nor for what is deployed where.
@@ -117,6 +132,13 @@ export const withPolicy = <E, R, RP>(
       )
     })
   }
+  const policed = atOnce.mark<TransitionFailure<E>, R | RP>(
+    (execution, event) => settling(execution, event, () => transition(execution, event)),
+    (execution, event, now) => {
+      const made = atOnce.called(() => atOnce.of(transition)(execution, event, now))
+      return isSound(execution, made) ? made : settling(execution, event, () => made)
+    }
+  )
   bounded.add(policed)
   return facets.carry(transition, policed)
 }

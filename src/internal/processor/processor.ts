@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { type Commit, type Committed, originOfEvent, type TraceStep, traceStep, type WorkItem } from "../../Commit.js"
@@ -18,6 +19,7 @@ import * as telemetryContext from "../telemetry/context.js"
 import * as log from "../telemetry/log.js"
 import { withSpan } from "../telemetry/metrics.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
+import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
 import { settleCancel } from "./step.js"
 import * as telemetry from "./telemetry.js"
@@ -40,12 +42,12 @@ const settle = <A, E>(either: Either.Either<A, E>): Effect.Effect<A, E> => eithe
 const toCommit = (
   before: Execution,
   event: Event,
-  { commit: { trace, ...writes } = {}, execution }: Step,
+  { commit, execution }: Step,
   ack: WorkItem | undefined,
   now: number
 ): Commit => ({
-  ...writes,
-  trace: trace && traced(before, event, execution, trace, now),
+  ...commit,
+  trace: commit?.trace && traced(before, event, execution, commit.trace, now),
   processed: event.id,
   ack,
   origin: originOfEvent(before, event)
@@ -70,23 +72,26 @@ export interface FencedAsked extends Asked {
   readonly fence: FencingToken | undefined
 }
 
-/** The step that a transition makes. */
+/** The step that a transition makes now, in seconds since the epoch: an `Exit` where it is made without waiting. */
 export const decided = <E>(
   transition: Transition<E>,
   execution: Execution,
-  { ack, event }: Asked
-): Effect.Effect<Decided, E> =>
-  Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-    Effect.map(transition(execution, event), (made): Decided => {
-      const now = millis / 1000
-      const step = settleCancel(made, event, now)
-      return {
-        _tag: "Decided",
-        execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
-        commit: toCommit(execution, event, step, ack, now)
-      }
-    })
-  )
+  { ack, event }: Asked,
+  now: number
+): Effect.Effect<Decided, E> => {
+  const decide = (made: Step): Decided => {
+    const step = settleCancel(made, event, now)
+    return {
+      _tag: "Decided",
+      execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
+      commit: toCommit(execution, event, step, ack, now)
+    }
+  }
+  return atOnce.called(() => {
+    const made = atOnce.of(transition)(execution, event, now)
+    return atOnce.isDone(made) ? Exit.succeed(decide(made.value)) : Effect.map(made, decide)
+  })
+}
 
 const traced = (before: Execution, event: Event, after: Execution, trace: Trace, now: number): TraceStep =>
   traceStep({
@@ -105,7 +110,7 @@ export const provider = <R>(
 ): Effect.Effect<<E>(transition: Transition<E, R>) => Transition<E>, never, R> =>
   Effect.map(Effect.context<R>(), (context) => {
     const provide = telemetryContext.provide(Context.add(context, TransitionTimeout, Duration.decode(timeout)))
-    return (transition) => facets.carry(transition, (execution, event) => provide(transition(execution, event)))
+    return (transition) => facets.carry(transition, atOnce.mapRunning(transition, provide))
   })
 
 /** The transitions with the services that they need. */
@@ -172,7 +177,7 @@ export const makeAttempts = <E>(
         const { definitionId } = execution
         const transition = transitions.get(definitionId)
         if (transition === undefined) return yield* new DefinitionNotFound({ ...at, definitionId })
-        return yield* decided(transition, execution, asked)
+        return yield* decided(transition, execution, asked, (yield* Clock.currentTimeMillis) / 1000)
       })
 
     const acknowledge = (ack: WorkItem): Effect.Effect<unknown, StoreError> => {

@@ -2,6 +2,7 @@ import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { Transition, TransitionFailure } from "../../Processor.js"
 import { DefinitionVersionNotFound } from "../../ProcessorError.js"
+import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
 
 /** A transition that takes executions of one version, and migrates those from `from` on; of any version, where it has none. */
@@ -26,13 +27,18 @@ export const forVersion = <S extends Pick<Served<never>, "version" | "from">>(
 const together = <E>(served: ReadonlyArray<Served<E>>): Transition<TransitionFailure<E>> => {
   const [only] = served
   if (only !== undefined && only.version === undefined) return only.transition
-  return (execution: Execution, event: Event) => {
-    const { definitionId, definitionVersion: version, id: executionId } = execution
-    const found = forVersion(served, version)
-    if (found !== undefined) return found.transition(execution, event)
+  const missing = ({ definitionId, definitionVersion: version, id: executionId }: Execution, event: Event) => {
     const known = served.flatMap((one) => one.version ?? []).toSorted((a, b) => a - b)
     return new DefinitionVersionNotFound({ executionId, eventId: event.id, definitionId, version, known })
   }
+  const of = ({ definitionVersion }: Execution) => forVersion(served, definitionVersion)?.transition
+  return atOnce.mark<TransitionFailure<E>, never>(
+    (execution, event) => of(execution)?.(execution, event) ?? missing(execution, event),
+    (execution, event, now) => {
+      const transition = of(execution)
+      return transition === undefined ? missing(execution, event) : atOnce.of(transition)(execution, event, now)
+    }
+  )
 }
 
 /** The transitions of a processor. They may come and go while it runs, and there may be several versions of a definition. */

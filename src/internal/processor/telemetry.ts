@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Metrics from "../../Metrics.js"
 import type { Processed } from "../../Processor.js"
@@ -44,12 +45,12 @@ export const measured =
     })
 
 /** Begins to measure events that begin together; what it gives is told of each that advanced its execution at the first attempt. */
-export const begin: Effect.Effect<(definition: string) => void> = Effect.map(
-  metrics.begin,
-  (elapsed) => (definition) => {
+export const begin = (fiber: Fiber.RuntimeFiber<unknown, unknown>): ((definition: string) => void) => {
+  const elapsed = metrics.begin(fiber)
+  return (definition) => {
     const { labels, seconds } = elapsed()
     const known = metricsOf(definition)
     known.outcomes("advanced")(1, labels)
     known.seconds(seconds, labels)
   }
-)
+}

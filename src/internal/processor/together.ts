@@ -3,14 +3,16 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type * as Runtime from "effect/Runtime"
+import * as Runtime from "effect/Runtime"
 import { type Execution, isFinished } from "../../Execution.js"
 import type { Loaded, LoadQuery } from "../../ExecutionStore.js"
 import type { ProcessError, Processed, Transition, TransitionFailure } from "../../Processor.js"
 import type { StoreError } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
+import * as metrics from "../telemetry/metrics.js"
 import { fencedBy } from "../util/fence.js"
 import * as several from "../util/several.js"
+import * as atOnce from "./atOnce.js"
 import {
   type Attempt,
   type Attempts,
@@ -69,10 +71,22 @@ interface Ready {
   readonly decided: Decided
 }
 
+/** {@link Ready}, and for which of the events. */
+interface Placed extends Ready {
+  readonly place: number
+  readonly asked: FencedAsked
+}
+
+/** What transitions run in that do not end on the spot, and the time, in seconds since the epoch. */
+interface Running {
+  readonly runtime: () => Runtime.Runtime<never>
+  readonly now: () => number
+}
+
 /** Begins with an event whose execution was loaded: gives its step where that is ready on the spot, and else what is left to do. */
 const begin = <E>(
   { commit, run, transitions }: Attempts<E>,
-  runtime: Runtime.Runtime<never>,
+  { now, runtime }: Running,
   asked: FencedAsked,
   loaded: Exit.Exit<Loaded, StoreError> | undefined
 ): Either.Either<Ready, Processing<E>> => {
@@ -81,8 +95,10 @@ const begin = <E>(
   const known = usual(transitions, asked, loaded.value)
   if (known === undefined) return Either.left(run(asked))
   const definition = known.execution.definitionId
-  const step = fencedBy(asked.fence)(decided(known.transition, known.execution, asked))
-  const running = transitionTimeout.start(log.annotatedRuntime(runtime, annotations(asked)), step)
+  const step = decided(known.transition, known.execution, asked, now())
+  if (atOnce.isDone(step)) return Either.right({ definition, decided: step.value })
+  const fenced = fencedBy(asked.fence)(step)
+  const running = transitionTimeout.start(log.annotatedRuntime(runtime(), annotations(asked)), fenced)
   const exit = transitionTimeout.poll(running)
   if (exit !== undefined && Exit.isSuccess(exit)) return Either.right({ definition, decided: exit.value })
   const attempt = Effect.matchEffect(exit ?? transitionTimeout.join(running), {
@@ -110,24 +126,32 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
   if (isWatched) return undefined
 
   return (asked, { advanced, rest }) =>
-    Effect.gen(function* () {
-      const measure = yield* telemetry.begin
-      const loaded = yield* loadForEvents(asked.map(queryOf))
-      const runtime = yield* Effect.runtime<never>()
-      const ready: Array<Ready & { readonly place: number; readonly asked: FencedAsked }> = []
-      for (const [place, one] of asked.entries()) {
-        const begun = begin(attempts, runtime, one, loaded[place])
-        if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one })
-        else rest(place, begun.left)
-      }
-      if (ready.length === 0) return
-      const exits = yield* commitEach(ready.map(({ asked, decided }) => ({ ...decided, fence: asked.fence })))
-      for (const [i, { asked, definition, place }] of ready.entries()) {
-        const exit = exits[i]
-        if (exit !== undefined && Exit.isSuccess(exit)) {
-          measure(definition)
-          advanced(place)
-        } else rest(place, run(asked, exit && { definition, attempt: attemptOf(exit) }))
-      }
+    Effect.withFiberRuntime((fiber, { runtimeFlags }) => {
+      const measure = telemetry.begin(fiber)
+      const clock = metrics.clockOf(fiber)
+      const runtime = () =>
+        Runtime.make({ context: fiber.currentContext, fiberRefs: fiber.getFiberRefs(), runtimeFlags })
+      const running: Running = { runtime, now: () => clock.unsafeCurrentTimeMillis() / 1000 }
+
+      const commitAll = (ready: ReadonlyArray<Placed>) =>
+        Effect.map(commitEach(ready.map(({ asked, decided }) => ({ ...decided, fence: asked.fence }))), (exits) => {
+          for (const [i, { asked, definition, place }] of ready.entries()) {
+            const exit = exits[i]
+            if (exit !== undefined && Exit.isSuccess(exit)) {
+              measure(definition)
+              advanced(place)
+            } else rest(place, run(asked, exit && { definition, attempt: attemptOf(exit) }))
+          }
+        })
+
+      return Effect.flatMap(loadForEvents(asked.map(queryOf)), (loaded) => {
+        const ready: Array<Placed> = []
+        for (const [place, one] of asked.entries()) {
+          const begun = begin(attempts, running, one, loaded[place])
+          if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one })
+          else rest(place, begun.left)
+        }
+        return ready.length === 0 ? Effect.void : commitAll(ready)
+      })
     })
 }

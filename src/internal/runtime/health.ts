@@ -47,11 +47,12 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       Effect.tapError(write, (error) => (isOutage(error) ? failed(error) : Effect.void))
     const commit: ExecutionStore["commit"] = (execution, commit) => watched(store.commit(execution, commit))
     const commitEach: ExecutionStore["commitEach"] = (commits) =>
-      Effect.tap(store.commitEach(commits), (exits) =>
-        Effect.forEach(exits, (exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.ignore(watched(exit))), {
-          discard: true
-        })
-      )
+      Effect.tap(store.commitEach(commits), (exits) => {
+        const failures = exits.filter(Exit.isFailure)
+        return failures.length === 0
+          ? Effect.void
+          : Effect.forEach(failures, (exit) => Effect.ignore(watched(exit)), { discard: true })
+      })
     // Successful writes are heard of by `listen`, so that a commit costs nothing more.
     yield* store.listen(() => {
       outage = Option.none()

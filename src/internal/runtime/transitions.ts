@@ -5,6 +5,7 @@ import type { CommonOptions, ExecutionRuntime, RegisterOptions } from "../../Exe
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type * as Processor from "../../Processor.js"
 import * as ProcessorError from "../../ProcessorError.js"
+import * as atOnce from "../processor/atOnce.js"
 import * as facets from "../processor/facets.js"
 import * as policy from "../processor/failurePolicy.js"
 import * as processor from "../processor/processor.js"
@@ -72,11 +73,14 @@ const withTypedFailure = <E, R>(
   definitionId: string,
   transition: Processor.Transition<Processor.TransitionFailure<E>, R>
 ): Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> =>
-  facets.carry(transition, (execution, event) =>
-    Effect.mapError(transition(execution, event), (cause) =>
-      isProcessorFailure(cause)
-        ? cause
-        : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
+  facets.carry(
+    transition,
+    atOnce.mapRunning(transition, (made, execution, event) =>
+      Effect.mapError(made, (cause) =>
+        isProcessorFailure(cause)
+          ? cause
+          : new TransitionFailed({ executionId: execution.id, eventId: event.id, definitionId, cause })
+      )
     )
   )
 

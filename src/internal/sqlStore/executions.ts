@@ -16,13 +16,17 @@ const load = (database: Database, id: string) =>
     Option.map((row) => ({ data: row[0], version: row[1] }))
   )
 
-const loadForEvent = (database: Database, id: string, eventId: string) => {
+/** The rows of one, which are at most one. */
+const rowsForEvent = (database: Database, id: string, eventId: string) => {
   const call = { operation: "loadForEvent", executionId: id }
-  return Effect.map(
-    pages.first(database, call, database.sql.executions.loadForEvent, id, eventId, id),
-    Option.map((row) => ({ data: row[0], version: row[1], processed: row[2] === 1 }))
-  )
+  return pages.rows(database, call, database.sql.executions.loadForEvent, id, eventId, id)
 }
+
+const ofRow = ([row]: ReadonlyArray<Row>): Option.Option<EncodedLoaded> =>
+  row === undefined ? Option.none() : Option.some({ data: row[0], version: row[1], processed: row[2] === 1 })
+
+const loadForEvent = (database: Database, id: string, eventId: string) =>
+  Effect.map(rowsForEvent(database, id, eventId), ofRow)
 
 type LoadQueries = Parameters<NonNullable<Encoded["loadForEvents"]>>[0]
 
@@ -34,7 +38,7 @@ const loadForEvents = (
   const forTimers = queries.some(({ timer }) => timer !== undefined)
   // The statement for several takes as long as three of these.
   if (only !== undefined && queries.length === 1 && !forTimers) {
-    return Effect.map(loadForEvent(database, only.id, only.eventId), (row) => [row])
+    return Effect.map(rowsForEvent(database, only.id, only.eventId), (rows) => [ofRow(rows)])
   }
   const asked = JSON.stringify(queries.map(({ eventId, id, timer }) => [id, eventId, ...(timer ? [timer.path] : [])]))
   // Old versions of SQLite cut a text there when they take it out of JSON.

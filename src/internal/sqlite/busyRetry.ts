@@ -47,7 +47,8 @@ export const make = (busyTimeout: Duration.Duration, turn: Turn = makeTurn()) =>
   const millis = Duration.toMillis(busyTimeout)
   const busy = `the database stayed locked for ${Duration.format(busyTimeout)}`
   return <A>(call: Call, attempt: Effect.Effect<A, Failure>): Effect.Effect<A, StoreUnavailable | StoreRejected> => {
-    const attempts = retryOnFailure.whereItFails(Effect.zipRight(turn.wait, attempt), (each) => whileBusy(each, millis))
-    return Effect.mapError(attempts, ({ problem, ...at }) => toStoreError(call, problem, { ...at, busy }))
+    return retryOnFailure.whereItFails(Effect.zipRight(turn.wait, attempt), (each) =>
+      Effect.mapError(whileBusy(each, millis), ({ problem, ...at }) => toStoreError(call, problem, { ...at, busy }))
+    )
   }
 }

@@ -45,8 +45,8 @@ export const make = (): Turn => {
     return true
   }
 
-  const wait = Effect.clockWith((clock) =>
-    take() || isSetByHand(clock)
+  const waitForTurn = Effect.clockWith((clock) =>
+    isSetByHand(clock)
       ? Effect.void
       : Effect.async<void>((resume) => {
           const go = () => resume(Effect.void)
@@ -54,5 +54,6 @@ export const make = (): Turn => {
           else waiting.push(go)
         })
   )
+  const wait = Effect.suspend(() => (take() ? Effect.void : waitForTurn))
   return { count: () => count, take, wait }
 }

@@ -30,6 +30,8 @@ export const load = async (): Promise<Library> => {
         prepare: (sql) => {
           const statement = handle.prepare<Array<unknown>, ReadonlyArray<unknown>>(sql)
           if (statement.reader) statement.raw(true)
+          // What is read of a write are its changes and a row's number: as a number that is the same, and costs less.
+          else statement.safeIntegers(false)
           const run = (params: ReadonlyArray<unknown>) => {
             const { changes, lastInsertRowid } = statement.run(...params)
             return { changes, lastRowid: Number(lastInsertRowid) }

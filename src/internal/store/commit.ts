@@ -27,6 +27,7 @@ import { earliest, noticeOf } from "./outbox.js"
 /** So many ids of the source that a fiber has. */
 const idsFor = (fiber: Fiber.RuntimeFiber<unknown, unknown>, count: number): Effect.Effect<ReadonlyArray<string>> => {
   const { next } = Context.get(fiber.currentContext, Ids.Ids)
+  if (count === 1) return Effect.map(next, (id) => [id])
   const ids: Array<string> = []
   const loop = Effect.whileLoop({
     while: () => ids.length < count,

@@ -204,25 +204,23 @@ const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
   const { loadForEvents } = backend.encoded
   const single = loadByItself(backend)
   return (queries) => {
-    const each = Effect.forEach(queries, (query) => Effect.exit(single(query)), { concurrency: "unbounded" })
-    if (loadForEvents === undefined) return each
-    return Effect.suspend(() => {
-      const valid = queries.every((query) => Either.isRight(checkQuery(backend, query)))
-      if (!valid) return each
-      return Effect.matchEffect(loadForEvents(queries), {
-        onFailure: (error) =>
-          error._tag === "StoreUnavailable"
-            ? Effect.succeed(queries.map(({ id }) => Exit.fail(attributed(error, id))))
-            : each,
-        onSuccess: (rows) => {
-          const knowsAll = queries.every(
-            ({ timer }, i) => timer === undefined || !Option.exists(rows[i] ?? Option.none(), isTimerUnknown)
-          )
-          return knowsAll
-            ? Effect.succeed(queries.map(({ id }, i) => Exit.fromEither(loadedForEvent(id, rows[i] ?? Option.none()))))
-            : each
-        }
-      })
+    const each = () => Effect.forEach(queries, (query) => Effect.exit(single(query)), { concurrency: "unbounded" })
+    if (loadForEvents === undefined) return each()
+    const valid = queries.every((query) => Either.isRight(checkQuery(backend, query)))
+    if (!valid) return each()
+    return Effect.matchEffect(loadForEvents(queries), {
+      onFailure: (error) =>
+        error._tag === "StoreUnavailable"
+          ? Effect.succeed(queries.map(({ id }) => Exit.fail(attributed(error, id))))
+          : each(),
+      onSuccess: (rows) => {
+        const knowsAll = queries.every(
+          ({ timer }, i) => timer === undefined || !Option.exists(rows[i] ?? Option.none(), isTimerUnknown)
+        )
+        return knowsAll
+          ? Effect.succeed(queries.map(({ id }, i) => Exit.fromEither(loadedForEvent(id, rows[i] ?? Option.none()))))
+          : each()
+      }
     })
   }
 }

@@ -13,14 +13,19 @@ export const make = (every = 64): Effect.Effect<void> => counted(every)(1)
 export const counted = (every = 64): ((pieces: number) => Effect.Effect<void>) => {
   const yielded = Effect.unsafeMakeLatch(true)
   let count = 0
+  let waits = false
   return (pieces) =>
     Effect.suspend(() => {
       count += pieces
       if (count >= every) {
         count = 0
+        waits = true
         yielded.unsafeClose()
-        setImmediate(() => yielded.unsafeOpen())
+        setImmediate(() => {
+          waits = false
+          yielded.unsafeOpen()
+        })
       }
-      return yielded.await
+      return waits ? yielded.await : Effect.void
     })
 }

@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type * as Tracer from "effect/Tracer"
 import * as Metrics from "../../Metrics.js"
 import * as metrics from "./metrics.js"
@@ -46,17 +47,16 @@ export const make = (worker: string, spanName: string) => {
       }),
 
     /** Begins to measure attempts that begin together; what it gives is told of each that went well, and since when its work waited. */
-    together: Effect.zipWith(
-      Clock.currentTimeMillis,
-      metrics.begin,
-      (now, elapsed) =>
-        (since: Described["since"]): void => {
-          const { labels, seconds: time } = elapsed()
-          seconds(time, labels)
-          if (since !== null) lag(Math.max(0, now / 1000 - since), labels)
-          done(1, labels)
-        }
-    ),
+    together: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => {
+      const now = metrics.clockOf(fiber).unsafeCurrentTimeMillis() / 1000
+      const elapsed = metrics.begin(fiber)
+      return (since: Described["since"]): void => {
+        const { labels, seconds: time } = elapsed()
+        seconds(time, labels)
+        if (since !== null) lag(Math.max(0, now - since), labels)
+        done(1, labels)
+      }
+    },
 
     /** An attempt failed, and this became of its work. */
     settled: (outcome: Outcome): Effect.Effect<void> => metrics.update(outcomes(outcome), 1),

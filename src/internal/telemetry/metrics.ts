@@ -68,6 +68,10 @@ export const isTraced = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =
 const spanOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Tracer.Span | undefined =>
   fiber.currentSpan?._tag === "Span" && isTraced(fiber) ? fiber.currentSpan : undefined
 
+/** The clock of a fiber. */
+export const clockOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Clock.Clock =>
+  Context.get(fiber.currentDefaultServices, Clock.Clock)
+
 /**
  * Tells how an effect ended and how many seconds it took, unless it was interrupted, with the span around it, where a tracer is installed.
  * Every commit is measured: this costs less than updating a metric by an effect of its own, or than annotating a span that is not there.
@@ -77,7 +81,7 @@ export const timed = <A, E, R>(
   ended: (exit: Exit.Exit<A, E>, seconds: number, labels: Labels, span: Tracer.Span | undefined) => void
 ): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => {
-    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const clock = clockOf(fiber)
     const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
     const began = clock.unsafeCurrentTimeNanos()
     const end = (exit: Exit.Exit<A, E>) => {
@@ -91,13 +95,14 @@ export const timed = <A, E, R>(
   })
 
 /** Begins to measure several pieces of work that begin together; what it gives says how long it has been, and the tags of the fiber. */
-export const begin: Effect.Effect<() => { readonly seconds: number; readonly labels: Labels }> =
-  Effect.withFiberRuntime((fiber) => {
-    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
-    const began = clock.unsafeCurrentTimeNanos()
-    return Effect.succeed(() => ({ seconds: Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels }))
-  })
+export const begin = (
+  fiber: Fiber.RuntimeFiber<unknown, unknown>
+): (() => { readonly seconds: number; readonly labels: Labels }) => {
+  const clock = clockOf(fiber)
+  const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+  const began = clock.unsafeCurrentTimeNanos()
+  return () => ({ seconds: Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels })
+}
 
 /** The tag of what an effect failed with. */
 export const errorTag = (cause: Cause.Cause<{ readonly _tag: string }>): string =>

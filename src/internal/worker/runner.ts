@@ -240,37 +240,45 @@ const runRound = <A>(
   runTogether: RunTogether<A>,
   group: Set<Lane<A>>,
   heads: ReadonlyArray<Begun<A>>
-): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const { options } = running
-    const left = new Set(heads.keys())
-    /** From here on the lane goes its own way. */
-    const part = (place: number, run: Effect.Effect<unknown, unknown>): void => {
-      const head = heads[place]
-      if (head === undefined || !left.delete(place)) return
-      const { before, lane, work } = head
-      group.delete(lane)
-      // The lease may have been lost and taken again meanwhile: what the head comes to is still of the one under which it began.
-      const first = fence.under(head.fence)(finishHead(options, lane, work, before, run))
-      running.fork(runLane(running, lane, first), { immediate: true })
+): Effect.Effect<void> => {
+  const { options } = running
+  const left = new Set(heads.keys())
+  /** From here on the lane goes its own way. */
+  const part = (place: number, run: Effect.Effect<unknown, unknown>): void => {
+    const head = heads[place]
+    if (head === undefined || !left.delete(place)) return
+    const { before, lane, work } = head
+    group.delete(lane)
+    // The lease may have been lost and taken again meanwhile: what the head comes to is still of the one under which it began.
+    const first = fence.under(head.fence)(finishHead(options, lane, work, before, run))
+    running.fork(runLane(running, lane, first), { immediate: true })
+  }
+  const done = (place: number): void => {
+    const head = heads[place]
+    if (head === undefined || !left.has(place)) return
+    if (head.before !== undefined) {
+      part(place, Effect.void)
+      return
     }
-    const done = (place: number): void => {
+    left.delete(place)
+    laneTable.finish(options.table, head.lane, head.work)
+  }
+  // A bug must not leave a lane behind: it is what became of the work.
+  const partAll = (run: (head: Begun<A>) => Effect.Effect<unknown, unknown>): void => {
+    for (const place of left) {
       const head = heads[place]
-      if (head === undefined || !left.has(place)) return
-      if (head.before !== undefined) {
-        part(place, Effect.void)
-        return
-      }
-      left.delete(place)
-      laneTable.finish(options.table, head.lane, head.work)
+      if (head !== undefined) part(place, run(head))
     }
-    return Effect.flatMap(Effect.exit(runTogether(heads, { done, rest: part })), (exit) => {
-      if (Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause)) return exit
-      // A bug must not leave a lane behind: it is what became of the work.
-      for (const place of left) {
-        const head = heads[place]
-        if (head !== undefined) part(place, Exit.isFailure(exit) ? exit : options.run(head.work, head.attempt))
-      }
+  }
+  return Effect.matchCauseEffect(runTogether(heads, { done, rest: part }), {
+    onFailure: (cause) => {
+      if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
+      partAll(() => Effect.failCause(cause))
       return Effect.void
-    })
+    },
+    onSuccess: () => {
+      partAll(({ attempt, work }) => options.run(work, attempt))
+      return Effect.void
+    }
   })
+}

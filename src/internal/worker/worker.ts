@@ -278,35 +278,39 @@ const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | 
     return Effect.succeed(undefined)
   }
   const run: runner_.RunTogether<A> = (heads, { done, rest }) =>
-    Effect.flatMap(Effect.zipRight(yielding(heads.length), telemetry.together), (measure) => {
-      const left = (
-        place: number,
-        { attempt, work: { item } }: runner_.Head<A>,
-        run: Effect.Effect<Delivered, unknown>
-      ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, describedAt(options, item)))
-      const leased: Array<Tried<A>> = []
-      const places: Array<number> = []
-      for (const [place, head] of heads.entries()) {
-        const { attempt, fence, work } = head
-        // One whose lane seems lost is done by itself.
-        if (fence?._tag === "Asked") left(place, head, options.run(work.item, attempt))
-        else places[leased.push({ item: work.item, attempt, fence: fence?.token }) - 1] = place
-      }
-      return runTogether(leased, {
-        acknowledged: (i) => {
-          const work = leased[i]
-          const place = places[i]
-          if (work === undefined || place === undefined) return
-          measure(since(work.item))
-          done(place)
-        },
-        rest: (i, run) => {
-          const place = places[i]
-          const head = place === undefined ? undefined : heads[place]
-          if (place !== undefined && head !== undefined) left(place, head, run)
+    Effect.zipRight(
+      yielding(heads.length),
+      Effect.withFiberRuntime((fiber) => {
+        const measure = telemetry.together(fiber)
+        const left = (
+          place: number,
+          { attempt, work: { item } }: runner_.Head<A>,
+          run: Effect.Effect<Delivered, unknown>
+        ) => rest(place, telemetry.attempt(deliver(worker, item, run), attempt, describedAt(options, item)))
+        const leased: Array<Tried<A>> = []
+        const places: Array<number> = []
+        for (const [place, head] of heads.entries()) {
+          const { attempt, fence, work } = head
+          // One whose lane seems lost is done by itself.
+          if (fence?._tag === "Asked") left(place, head, options.run(work.item, attempt))
+          else places[leased.push({ item: work.item, attempt, fence: fence?.token }) - 1] = place
         }
+        return runTogether(leased, {
+          acknowledged: (i) => {
+            const work = leased[i]
+            const place = places[i]
+            if (work === undefined || place === undefined) return
+            measure(since(work.item))
+            done(place)
+          },
+          rest: (i, run) => {
+            const place = places[i]
+            const head = place === undefined ? undefined : heads[place]
+            if (place !== undefined && head !== undefined) left(place, head, run)
+          }
+        })
       })
-    })
+    )
   return Effect.withFiberRuntime((fiber) => Effect.succeed(metrics.isTraced(fiber) ? undefined : run))
 }
 

@@ -76,6 +76,7 @@ export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, 
     while (world.now < until && !wrong()) {
       for (const process of processes) {
         process.thaw()
+        process.spare()
         process.start()
         process.converge()
       }

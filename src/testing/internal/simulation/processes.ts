@@ -181,6 +181,11 @@ export class Process<R> {
     if (this.life !== undefined) this.life.left = steps
   }
 
+  /** A death that was to come does not come any more. */
+  spare(): void {
+    if (this.life !== undefined) this.life.left = undefined
+  }
+
   /** It stops dead at once. */
   die(): void {
     this.life?.die()

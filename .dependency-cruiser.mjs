@@ -54,7 +54,7 @@ const drivers = {
   ]
 }
 // The program `holdfast`, which puts stores and commands together.
-const program = { modules: [], rooms: ["cli", "cliCommands", "cliServe", "cliTransfer"] }
+const program = { modules: [], rooms: ["cli", "cliCommands", "cliHealth", "cliServe", "cliTransfer"] }
 const join = (...layers) => ({
   modules: layers.flatMap(({ modules }) => modules),
   rooms: layers.flatMap(({ rooms }) => rooms)

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
+import { closeSync, existsSync, openSync } from "node:fs"
+import { chmod, chown, cp, mkdir, mkdtemp, open, readdir, readFile, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -31,14 +32,11 @@ describe("holdfast as a process", () => {
 
   afterAll(() => rm(project, { recursive: true, force: true }))
 
-  const start = (args: ReadonlyArray<string>, options: { readonly uid?: number } = {}) => {
-    const env = { ...process.env, TMPDIR: tmpdir(), NO_COLOR: "", HOLDFAST_STORE: "" }
-    return spawn(process.execPath, [at("dist/internal/cliCommands/bin.js"), ...args], {
-      cwd: tmpdir(),
-      env,
-      ...options
-    })
-  }
+  const environment = () => ({ ...process.env, TMPDIR: tmpdir(), NO_COLOR: "", HOLDFAST_STORE: "" })
+  const program = () => at("dist/internal/cliCommands/bin.js")
+
+  const start = (args: ReadonlyArray<string>, options: { readonly uid?: number } = {}) =>
+    spawn(process.execPath, [program(), ...args], { cwd: tmpdir(), env: environment(), ...options })
 
   const holdfast = (args: ReadonlyArray<string>, options: { readonly uid?: number } = {}): Promise<Ended> =>
     new Promise((resolve, reject) => {
@@ -84,6 +82,28 @@ describe("holdfast as a process", () => {
     const code = await new Promise((resolve) => child.on("close", resolve))
     expect(code).toBe(141)
   })
+
+  // What takes nothing is a file of Linux's.
+  it.skipIf(!existsSync("/dev/full"))(
+    "says that its output cannot be written, and reads on where nobody sees what is for people",
+    async () => {
+      const full = await open("/dev/full", "w")
+      const [out, err] = [`${at("out")}`, `${at("err")}`]
+      const list = ["execution", "list", "--limit", "2", "--store", `sqlite:${at("store.db")}`]
+      const to = async (stdout: number | string, stderr: number | string) => {
+        const files = [stdout, stderr].map((file) => (typeof file === "number" ? file : openSync(file, "w")))
+        const child = spawn(process.execPath, [program(), ...list], { env: environment(), stdio: ["ignore", ...files] })
+        const code = await new Promise((resolve) => child.on("close", resolve))
+        for (const file of files) if (file !== full.fd) closeSync(file)
+        return code
+      }
+      expect(await to(full.fd, err)).toBe(1)
+      expect(await readFile(err, "utf8")).toMatch(/^holdfast: stdout cannot be written: ENOSPC[^\n]*\n$/)
+      expect(await to(out, full.fd)).toBe(0)
+      expect((await readFile(out, "utf8")).split("\n")).toHaveLength(4)
+      await full.close()
+    }
+  )
 
   it("reads a file where nothing may be written", async () => {
     const folder = at("sealed")

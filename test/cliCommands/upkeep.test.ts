@@ -1,13 +1,18 @@
+import { rename } from "node:fs/promises"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as SqlDriver from "holdfast/SqlDriver"
+import * as SqliteStore from "holdfast/SqliteStore"
 import { schemaVersion } from "../../src/internal/schema/schema.js"
 import { load } from "../../src/internal/sqliteDriver/load.js"
 import { holdfast, type Terminal, values } from "../support/cli.js"
 import { filled } from "../support/cliStore.js"
 import * as temp from "../support/temp.js"
+
+/** What a file takes is not in the time of the test. */
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
 const day = 86_400_000
 
@@ -59,7 +64,31 @@ describe("watch", () => {
       const times = seen.map((line): number => JSON.parse(line).time)
       expect(times).toEqual(times.toSorted((a, b) => a - b))
       expect(new Set(times).size).toBe(times.length)
-      expect((yield* run(["watch", "--interval", "never"])).code).toBe(2)
+      for (const interval of ["never", "0 seconds", "-1"]) {
+        expect((yield* run(["watch", "--interval", interval])).code, interval).toBe(2)
+      }
+    })
+  )
+
+  it.scoped("waits for a file that goes away, and looks into the one that takes its place", () =>
+    Effect.gen(function* () {
+      const filename = yield* temp.database
+      yield* filled(filename)
+      const other = yield* temp.database
+      yield* Effect.provide(Effect.void, SqliteStore.layer({ filename: other }))
+      const seen: Array<string> = []
+      const watching = yield* Effect.fork(
+        holdfast(["watch", "--interval", "1 minute", "--json", "--store", `sqlite:${filename}`], { seen })
+      )
+      const minute = Effect.zipRight(TestClock.adjust("1 minute"), turn)
+      const counts = () => seen.map((line): number => JSON.parse(line).timers.count)
+      yield* Effect.repeat(minute, { until: () => seen.length > 0 })
+      yield* Effect.promise(() => rename(filename, `${filename}.old`))
+      yield* Effect.repeat(minute, { times: 10 })
+      yield* Effect.promise(() => rename(other, filename))
+      yield* Effect.repeat(minute, { until: () => counts().at(-1) === 0 })
+      expect(counts()[0]).toBe(2)
+      expect((yield* Fiber.interrupt(watching))._tag).toBe("Failure")
     })
   )
 })

@@ -9,9 +9,14 @@ import { describe, type StoreName } from "./storeName.js"
 
 const filenameOf = (name: StoreName): string | undefined => ("filename" in name ? name.filename : undefined)
 
+/** What SQLite keeps beside a file is no store. */
+const isBesideOne = (name: string): boolean => /-(wal|shm|journal)$/.test(name)
+
 const filesBeside = (filename: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.promise(() => fs.readdir(path.dirname(filename)).catch(() => [])).pipe(
-    Effect.map((names) => names.map((name) => path.join(path.dirname(filename), name)))
+    Effect.map((names) =>
+      names.filter((name) => !isBesideOne(name)).map((name) => path.join(path.dirname(filename), name))
+    )
   )
 
 /** A file that is not there is not made by a command that only uses a store. */

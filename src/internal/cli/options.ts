@@ -80,7 +80,7 @@ export const value = (
 /** What every command takes. */
 export const common = { store: value("store"), prefix: value("prefix"), json: flag("json") }
 
-interface Common {
+export interface Common {
   readonly store: Option.Option<string>
   readonly prefix: Option.Option<string>
 }
@@ -109,7 +109,7 @@ export const prefixOf = (options: Common): Effect.Effect<string, CliError> =>
   )
 
 /** The store that options must name, and the prefix of its tables. */
-const named = (options: Common) =>
+export const named = (options: Common) =>
   Effect.gen(function* () {
     const name = yield* nameOf(options)
     if (Option.isNone(name)) return yield* usage(`no store is named: give --store, or set HOLDFAST_STORE, to ${forms}`)

@@ -22,17 +22,29 @@ const narrowest = 4
 
 const characters = (text: string): number => Array.from(text).length
 
-/** Takes from the widest columns until all of them fit. */
-const fitted = (widths: ReadonlyArray<number>, width: number): ReadonlyArray<number> => {
+const total = (widths: ReadonlyArray<number>): number =>
+  widths.reduce((sum, each) => sum + each + gap.length, -gap.length)
+
+/** Takes from the widest columns until all of them fit, or none has more than it needs. The first one says which row it is: it needs more. */
+const narrowed = (widths: ReadonlyArray<number>, width: number): ReadonlyArray<number> => {
   const fit = [...widths]
-  let over = fit.reduce((sum, each) => sum + each + gap.length, -gap.length) - width
-  while (over > 0) {
-    const widest = Math.max(...fit)
-    if (widest <= narrowest) break
-    fit[fit.indexOf(widest)] = widest - 1
-    over--
+  const least = (i: number): number => (i === 0 ? Math.max(narrowest, Math.floor(width / 3)) : narrowest)
+  for (let over = total(fit) - width; over > 0; over--) {
+    const widest = Math.max(...fit.filter((each, i) => each > least(i)))
+    const at = fit.findIndex((each, i) => each === widest && each > least(i))
+    if (at < 0) break
+    fit[at] = widest - 1
   }
   return fit
+}
+
+/** The widths of the columns that are shown. Where there is no room for all, the last ones are left out. */
+const fitted = (widths: ReadonlyArray<number>, width: number): ReadonlyArray<number> => {
+  for (let count = widths.length; count > 1; count--) {
+    const fit = narrowed(widths.slice(0, count), width)
+    if (total(fit) <= width) return fit
+  }
+  return widths.slice(0, 1).map((each) => Math.min(each, width))
 }
 
 const cut = (text: string, width: number): string =>
@@ -62,11 +74,11 @@ export const lines = <A>(
   const widths = names.map((name, i) => Math.max(characters(name), ...cells.map((row) => characters(row[i] ?? ""))))
   const fit = width === undefined ? widths : fitted(widths, width)
   const line = (texts: ReadonlyArray<string>, color: (i: number) => Color | undefined): string =>
-    texts
-      .map((text, i) => {
-        const shown = cut(text, fit[i] ?? 0)
+    fit
+      .map((room, i) => {
+        const shown = cut(texts[i] ?? "", room)
         // Nothing follows the last column.
-        return paint(colors, i === texts.length - 1 ? shown : pad(shown, fit[i] ?? 0), color(i))
+        return paint(colors, i === fit.length - 1 ? shown : pad(shown, room), color(i))
       })
       .join(gap)
       .trimEnd()

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import { make } from "../cli/processScreen.js"
 import { Screen } from "../cli/screen.js"
 import { describe } from "../util/causeText.js"
+import { printable } from "../util/printable.js"
 import { run } from "./main.js"
 
 const interrupted = 130
@@ -15,27 +16,41 @@ const interrupted = 130
 /** As of any other program whose reader has gone, such as `head`. */
 const readerGone = 141
 
-let hasReader = true
+/** Why stdout takes nothing any more, such as a disk that is full. */
+let broken: Error | undefined
+
+const readerHasGone = (error: Error): boolean => "code" in error && error.code === "EPIPE"
+
+const interruption = (): number => {
+  if (broken === undefined) return interrupted
+  return readerHasGone(broken) ? readerGone : 1
+}
 
 /** The code is what the program gives, and what shells expect of one that was interrupted. */
 const teardown: Teardown = (exit, onExit) =>
   onExit(
     Exit.match(exit, {
-      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? (hasReader ? interrupted : readerGone) : 1),
+      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? interruption() : 1),
       onSuccess: (code) => (typeof code === "number" ? code : 0)
     })
   )
 
 /** Runs the command line of this process. */
 export const start = (): void => {
-  const screen = make()
-  // What was being written is interrupted by it, so that the store is closed.
-  process.stdout.on("error", () => {
-    hasReader = false
+  // What writes is interrupted by it, so that the store is closed.
+  const screen = make((error) => {
+    broken ??= error
   })
+  // What went wrong is told to who was writing; unheard it would end the process.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   const main = run(process.argv.slice(2)).pipe(
     Effect.catchAllDefect((defect) =>
       Effect.as(screen.note(`holdfast: this should not happen: ${describe(Cause.die(defect))}`), 1)
+    ),
+    Effect.onInterrupt(() =>
+      broken === undefined || readerHasGone(broken)
+        ? Effect.void
+        : screen.note(`holdfast: stdout cannot be written: ${printable(broken.message)}`)
     ),
     Effect.provideService(Screen, screen),
     Effect.provide(NodeContext.layer),

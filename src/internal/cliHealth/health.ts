@@ -5,12 +5,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type { Stats } from "../../ExecutionStore.js"
-import { unsound } from "../cli/failure.js"
+import { type Failure, unsound, usage } from "../cli/failure.js"
 import * as format from "../cli/format.js"
 import { toText } from "../cli/json.js"
 import { common, durationOf, flag, value, withStore } from "../cli/options.js"
 import { Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
+import { printable } from "../util/printable.js"
+import { looking } from "./looking.js"
 import { orphans } from "./orphans.js"
 
 /** What waits, of one kind. */
@@ -102,15 +104,40 @@ export const verify = Command.make("verify", common, (options) =>
 
 const defaultInterval = Duration.seconds(2)
 
-export const watch = Command.make("watch", { ...common, interval: value("interval"), once: flag("once") }, (options) =>
-  withStore(options, "read", ({ name, store }) =>
-    Effect.gen(function* () {
-      const screen = yield* Screen
-      const interval = Option.getOrElse(
-        yield* Effect.transposeMapOption(options.interval, (text) => durationOf("--interval", text)),
-        () => defaultInterval
+const intervalOf = (given: Option.Option<string>) =>
+  Option.match(given, {
+    onNone: () => Effect.succeed(defaultInterval),
+    onSome: (text) =>
+      Effect.filterOrFail(durationOf("--interval", text), Duration.greaterThan(Duration.zero), () =>
+        usage(`--interval ${JSON.stringify(text)}: expected a time that is longer than none`)
       )
-      const look = Effect.gen(function* () {
+  })
+
+/** Looks at every interval. What does not answer now may do so at the next look: it is said once until it does, or something else is wrong. */
+const again = <R>(look: Effect.Effect<void, Failure, R>, interval: Duration.Duration) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    let said = ""
+    const patient = Effect.matchEffect(look, {
+      onFailure: ({ message }) => {
+        const isNews = message !== said
+        said = message
+        return isNews ? screen.note(printable(message)) : Effect.void
+      },
+      onSuccess: () =>
+        Effect.sync(() => {
+          said = ""
+        })
+    })
+    yield* Effect.repeat(patient, Schedule.spaced(interval))
+  })
+
+export const watch = Command.make("watch", { ...common, interval: value("interval"), once: flag("once") }, (options) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const interval = yield* intervalOf(options.interval)
+    const look = yield* looking(options, ({ name, store }) =>
+      Effect.gen(function* () {
         const stats = yield* store.stats
         const time = (yield* Clock.currentTimeMillis) / 1000
         if (options.json) return yield* Effect.flatMap(toText({ time, ...stats }), screen.out)
@@ -118,10 +145,9 @@ export const watch = Command.make("watch", { ...common, interval: value("interva
         yield* screen.out(`${format.time(time)}  ${name}`)
         yield* printStats(false, stats)
       })
-      if (options.once) return yield* look
-      // A store that does not answer now may do so at the next look.
-      const patient = Effect.catchTag(look, "StoreUnavailable", (error) => screen.note(error.message))
-      yield* Effect.repeat(patient, Schedule.spaced(interval))
-    })
-  )
+    )
+    // What is wrong from the beginning will not mend itself.
+    yield* options.once ? look : Effect.catchTag(look, "StoreUnavailable", (error) => screen.note(error.message))
+    if (!options.once) yield* Effect.delay(again(look, interval), interval)
+  }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Shows again and again how much work the store holds."))

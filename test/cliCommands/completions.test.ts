@@ -33,6 +33,21 @@ describe("the completions for bash", () => {
       expect(yield* offered(script, "holdfast execution list --st")).toEqual(["--store", "--status"])
       expect(yield* offered(script, "holdfast dead-letter redrive --ki")).toEqual(["--kind"])
       expect(yield* offered(script, "holdfast import --rep")).toEqual(["--replace"])
+      expect(yield* offered(script, "holdfast execution list --status CANCELL")).toEqual(["CANCELLED", "CANCELLING"])
+      expect(yield* offered(script, "holdfast dead-letter list --kind o")).toEqual(["outbox"])
+    })
+  )
+})
+
+describe("the completions for zsh and fish", () => {
+  it.effect("say which options take a value, and which words", () =>
+    Effect.gen(function* () {
+      const zsh = (yield* holdfast(["--completions", "zsh"])).out.map((line) => line.trim())
+      expect(zsh).toContainEqual(expect.stringMatching(/^'\*--status\[.*\]:status:\(PENDING RUNNING [A-Z ]+\)' \\$/))
+      expect(zsh).toContainEqual(expect.stringMatching(/^'--store\[.*\]:store: ' \\$/))
+      expect(zsh).toContainEqual(expect.stringMatching(/^'--json\[.*\bstdout\b[^:]*\]' \\$/))
+      const fish = (yield* holdfast(["--completions", "fish"])).out
+      expect(fish).toContainEqual(expect.stringContaining(" -l kind -r -f -a 'outbox spawn timer activity' -d "))
     })
   )
 })

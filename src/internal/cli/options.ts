@@ -59,6 +59,12 @@ const values = {
   store: `the store: ${forms}; by default HOLDFAST_STORE`
 }
 
+/** The words that an option takes, where these are few: shells offer them. */
+export const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map<string, ReadonlyArray<string>>([
+  ["kind", ["outbox", "spawn", "timer", "activity"]],
+  ["status", Status.literals]
+])
+
 /** What @effect/cli brings along. */
 const builtIn = { flags: ["help", "version", "wizard"], values: ["completions", "log-level"] }
 

@@ -12,6 +12,7 @@ import { exportCommand } from "../cliTransfer/exportCommand.js"
 import { importCommand } from "../cliTransfer/importCommand.js"
 import { printable } from "../util/printable.js"
 import { versionOfPackage } from "../util/version.js"
+import { mended } from "./completions.js"
 import { cron } from "./cron.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
@@ -74,16 +75,6 @@ const holdfast = Command.make("holdfast").pipe(
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const ansi = /\u001b\[[0-9;]*m/g
-
-/** In the completions for bash, @effect/cli looks for verbs, and for words with a hyphen, where it would never find them. */
-const mended = (text: string): string =>
-  text.startsWith("function _holdfast_bash")
-    ? text.replace(
-        /^( +)(holdfast(?:,\w+)*),(\w+)\)$/gm,
-        (_, indent: string, nouns: string, word: string) =>
-          `${indent}${nouns.replaceAll(",", "__")},${word.replaceAll("__", "-")})`
-      )
-    : text
 
 const sentence = (error: ValidationError.ValidationError): string =>
   HelpDoc.toAnsiText(error.error).replace(ansi, "").replace(/\s+/g, " ").trim()

@@ -122,8 +122,8 @@ describe("what is printed", () => {
     const wide = ["id", "one", "two", "three"].map((name) => ({ name, show: () => `${name}-0123456789` }))
     const at = (width: number) => lines(wide, [{}], { colors: false, width, header: false })
     expect(at(40)).toEqual(["id-0123456789  one-01…  two-01…  three-…"])
-    expect(at(20)).toEqual(["id-01…  one-…  two-…"])
-    expect(at(12)).toEqual(["id-0…  one-…"])
+    expect(at(20)).toEqual(["id-01234…  one-0123…"])
+    expect(at(12)).toEqual(["id-01234567…"])
     expect(at(3)).toEqual(["id…"])
   })
 

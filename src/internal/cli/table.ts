@@ -18,7 +18,7 @@ export interface Column<A> {
 }
 
 const gap = "  "
-const narrowest = 4
+const narrowest = 6
 
 const characters = (text: string): number => Array.from(text).length
 

@@ -4,6 +4,7 @@ import type { CronMissing, InvalidCron } from "../../CronError.js"
 import type { InvalidInput, OtherDefinition, StoredInvalid } from "../../DefinitionError.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { InvalidExport } from "../../TransferError.js"
+import { withoutAddressSecrets } from "../http/redact.js"
 import { printable } from "../util/printable.js"
 
 /**
@@ -20,7 +21,7 @@ export class CliError extends Schema.TaggedError<CliError>("holdfast/CliError")(
   detail: Schema.String
 }) {
   override get message(): string {
-    return printable(this.detail)
+    return printable(withoutAddressSecrets(this.detail))
   }
 }
 

@@ -1,5 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { redact } from "../http/redact.js"
 import * as transportError from "../http/transportError.js"
 import { NoAnswer, type NoToken, Refused } from "./errors.js"
 import type { Token } from "./token.js"
@@ -54,10 +55,6 @@ const post = (
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
-/** A server's message may repeat what it was sent: the token is cut out of it. */
-export const redact = (text: string, token: string | undefined): string =>
-  token === undefined ? text : text.replaceAll(token, "<redacted>")
-
 /**
  * Sends a request and gives the body of an answer of success. A token that is refused has done nothing yet: another one, where there is
  * one, is tried at once.
@@ -78,5 +75,5 @@ export const send = (
     }
     if (isSuccess(answer)) return answer.body
     const { body, location, status } = answer
-    return yield* new Refused({ status, location, body: redact(body, used) })
+    return yield* new Refused({ status, location, body: redact(body, used === undefined ? [] : [used]) })
   })

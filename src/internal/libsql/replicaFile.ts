@@ -4,7 +4,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Statement } from "../../SqlDriver.js"
-import { redact } from "../hrana/send.js"
+import { redact } from "../http/redact.js"
 import type { Token } from "../hrana/token.js"
 import type { Rows } from "./driver.js"
 import { Failure, ofHrana, ofLocal } from "./error.js"
@@ -87,7 +87,7 @@ const noIndex = /without a wal_index/
 
 /** Reads what opening a copy, syncing it or reading it failed with. */
 const read = (options: Options, token: string | undefined, doing: string, error: unknown): Failure | Damaged => {
-  const detail = redact(messageOf(error), token)
+  const detail = redact(messageOf(error), token === undefined ? [] : [token])
   if (noIndex.test(detail)) return noCopy(options.filename)
   if (damage.test(detail)) return new Damaged({ detail: `${options.filename}: ${detail}` })
   return new Failure({

@@ -82,14 +82,14 @@ const follow = <A>(
   round: Round,
   request: Request<A>,
   { node }: Visit,
-  { location }: Answer,
+  { location, version }: Answer,
   memory: Memory,
   nodes: ReadonlyArray<Node>
 ): void => {
   round.pointed = true
   forget(memory, node)
   if (!request.write) round.visits = [...round.visits, { node, rank: ranks.forward, forward: true }]
-  const target = redirected(node, request.path, location, nodes)
+  const target = redirected({ from: node, path: request.path, location, genuine: version !== undefined }, nodes)
   if (Either.isLeft(target)) {
     round.errors.push(requestErrors.notApplied(request, node.url, "connection", target.left))
     return

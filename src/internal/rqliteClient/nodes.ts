@@ -97,14 +97,20 @@ export const parseUrl = (text: string, shared: Option.Option<Credentials>): Eith
     : Either.left(problem)
 }
 
+export interface Redirect {
+  readonly from: Node
+  readonly path: string
+  readonly location: string | undefined
+  readonly genuine: boolean
+}
+
 /**
  * The node that a `Location` names, asked for by `from` with `path`: one of the known nodes where it is one, else a new one with the same
- * credentials. A node that answers over TLS cannot have them sent on in the clear.
+ * credentials. A node that answers over TLS cannot have them sent on in the clear. Where no node says so (`genuine`), but a gateway, whose page
+ * for a login may be anywhere, nothing is sent to an address that was not given.
  */
 export const redirected = (
-  from: Node,
-  path: string,
-  location: string | undefined,
+  { from, genuine, location, path }: Redirect,
   known: ReadonlyArray<Node>
 ): Either.Either<Node, string> => {
   const url = location === undefined ? undefined : parse(location)
@@ -115,6 +121,11 @@ export const redirected = (
   const listed =
     known.find((node) => node.url === target) ?? known.find((node) => parse(node.url)?.origin === url.origin)
   if (listed !== undefined) return Either.right(listed)
+  if (!genuine) {
+    return Either.left(
+      `what stands before the node redirects to ${target}, which is none of the URLs that were given: list it where it is a node`
+    )
+  }
   if (from.url.startsWith("https:") && url.protocol === "http:") {
     return Either.left(
       `it redirects to ${target}, which is not encrypted: have the nodes advertise https, or list the leader's URL`

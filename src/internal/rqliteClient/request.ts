@@ -9,8 +9,9 @@ import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { RqliteError } from "../../RqliteError.js"
+import { redact } from "../http/redact.js"
 import * as errors from "./errors.js"
-import type { Node } from "./nodes.js"
+import type { Credentials, Node } from "./nodes.js"
 
 /** What is sent to a node: a POST where there is a body, else a GET. `path` has a query. */
 export interface Message extends errors.Call {
@@ -30,6 +31,16 @@ export interface Answer {
 
 export type Send = (message: Message, node: Node) => Effect.Effect<Answer, RqliteError>
 
+const basicOf = ({ password, username }: Credentials): string =>
+  Encoding.encodeBase64(`${username}:${Redacted.value(password)}`)
+
+/** What a node is sent, and nobody is to be shown. */
+const secretsOf = ({ credentials }: Node): ReadonlyArray<string> =>
+  Option.match(credentials, {
+    onNone: () => [],
+    onSome: (found) => [basicOf(found), Redacted.value(found.password)]
+  })
+
 const request = (message: Message, node: Node): HttpClientRequest.HttpClientRequest => {
   const url = node.url + message.path
   const unsigned =
@@ -40,12 +51,7 @@ const request = (message: Message, node: Node): HttpClientRequest.HttpClientRequ
   return Option.match(node.credentials, {
     onNone: () => unsigned,
     // `basicAuth` throws on what is not Latin-1.
-    onSome: ({ password, username }) =>
-      HttpClientRequest.setHeader(
-        unsigned,
-        "authorization",
-        `Basic ${Encoding.encodeBase64(`${username}:${Redacted.value(password)}`)}`
-      )
+    onSome: (found) => HttpClientRequest.setHeader(unsigned, "authorization", `Basic ${basicOf(found)}`)
   })
 }
 
@@ -72,7 +78,8 @@ export const makeSend: Effect.Effect<Send, never, HttpClient.HttpClient> = Effec
           (body): Answer => ({
             node: node.url,
             status: response.status,
-            body,
+            // What a node answers in its own words may be data, and is not touched.
+            body: response.status === 200 ? body : redact(body, secretsOf(node)),
             location: response.headers["location"],
             version: response.headers["x-rqlite-version"]
           })

@@ -1,0 +1,27 @@
+const redacted = "<redacted>"
+
+// What is shorter is no secret, and would be cut out of every word.
+const shortest = 4
+
+/** The ways in which a page or an answer in JSON may write a text that it repeats. */
+const forms = (secret: string): ReadonlyArray<string> => {
+  const html = secret.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+  // Half a character has no form in a URL.
+  const inUrl = /\p{Cs}/u.test(secret) ? [] : [encodeURIComponent(secret)]
+  return [secret, html, ...inUrl, JSON.stringify(secret).slice(1, -1)]
+}
+
+/** A text without secrets: a server's message, or the page of whatever stands before it, may repeat what it was sent. */
+export const redact = (text: string, secrets: ReadonlyArray<string>): string =>
+  secrets
+    .flatMap(forms)
+    .filter(({ length }) => length >= shortest)
+    .reduce((text, secret) => text.replaceAll(secret, redacted), text)
+
+// A password may have a slash in it, so that the address is none, or an @.
+const userinfo = /^([a-z][a-z0-9+.-]*:\/\/)\S*@/i
+const address = /[a-z][a-z0-9+.-]{0,15}:\/\/[^\s"'`<>]+/gi
+
+/** A text without what may be secret in the addresses that are in it: who is to have access, and all that comes behind a question mark. */
+export const withoutAddressSecrets = (text: string): string =>
+  text.replace(address, (url) => url.replace(userinfo, `$1${redacted}@`).replace(/\?.*$/s, `?${redacted}`))

@@ -23,12 +23,16 @@ import * as refusal from "holdfast/internal/hrana/refusal"
 import * as decode from "holdfast/internal/rqliteClient/decode"
 import * as errors from "holdfast/internal/rqliteClient/errors"
 import { parseUrl } from "holdfast/internal/rqliteClient/nodes"
+import * as cron from "holdfast/internal/cron/schedule"
 import * as line from "holdfast/internal/transfer/line"
+import * as MemoryStore from "holdfast/MemoryStore"
+import * as Monitor from "holdfast/Monitor"
 import * as TraceContext from "holdfast/TraceContext"
 import * as Log from "../../examples/replay/log.js"
 import { holdfast } from "../support/cli.js"
 import { extent, longer } from "../support/extent.js"
 import { hostile, unprintable } from "../support/hostileText.js"
+import { ask } from "../support/monitor.js"
 import * as Databases from "../support/schema.js"
 import * as Temp from "../support/temp.js"
 
@@ -104,6 +108,16 @@ const corpus: ReadonlyArray<string> = [
   "rqlite:,,",
   "rqlite:http://[::1",
   "http://user:pa%ss@host",
+  "* * * * * * *",
+  "*/0 * * * *",
+  "0-99999999 * * * *",
+  "1-2/0.0001 * * * *",
+  `${"*,".repeat(2000)}* * * * *`,
+  "0 0 30 2 *",
+  "Etc/../../x",
+  "+99:99",
+  "00-00000000000000000000000000000000-0000000000000000-00",
+  "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
   hostile
 ]
 
@@ -168,6 +182,9 @@ const mutants = (texts: ReadonlyArray<string>): FastCheck.Arbitrary<string> =>
 
 const call: errors.Call = { operation: "load", write: true }
 
+/** The schedule that is stored so, where it is one, and whether it is for every hour. */
+const timesOf = (stored: cron.Stored) => Either.map(cron.read(stored), ({ everyHour }) => everyHour)
+
 /** What reads a text from outside, and good texts for it. It gives, and does not throw. */
 const readers: {
   readonly [name: string]: { readonly texts: ReadonlyArray<string>; readonly read: (text: string) => unknown }
@@ -225,6 +242,14 @@ const readers: {
   "a trace context": {
     texts: ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
     read: TraceContext.fromTraceparent
+  },
+  "a cron expression": {
+    texts: ["0 2 * * *", "*/15 1-5,7 1 jan-mar mon", "0 0 0 1 1 0-6/2"],
+    read: (text) => timesOf({ expression: text, timeZone: "UTC", and: false })
+  },
+  "a time zone": {
+    texts: ["Europe/Berlin", "UTC", "+02:00"],
+    read: (text) => timesOf({ expression: "0 2 * * *", timeZone: text, and: true })
   }
 }
 
@@ -273,6 +298,66 @@ it.effect.prop(
       if (Exit.isFailure(exit)) assert.strictEqual(exit.cause._tag, "Fail")
     }).pipe(Effect.scoped),
   { fastCheck: { numRuns: extent({ quick: 30, long: 500 }) } }
+)
+
+/** What asks a monitor: paths with what is behind them, and the bodies of changes. */
+const asked: ReadonlyArray<readonly [path: string, body?: string]> = [
+  ["executions?limit=2&status=RUNNING&definition=d&cursor=x&where=a%3Db"],
+  ["execution?id=a"],
+  ["trace?id=a&limit=1"],
+  ["outbox?limit=3&cursor=e30"],
+  ["events"],
+  ["../api/overview"],
+  ["execution?id=a", '{"action":"send","kind":"K","data":{"x":1}}'],
+  ["execution?id=a", '{"action":"suspend"}'],
+  ["dead-letter?id=1", '{"action":"discard"}'],
+  ["jobs", '{"of":"executions","filter":{},"action":{"action":"terminate"}}'],
+  ["jobs/stop?id=1", "{}"]
+]
+
+const headersOf = (name: string, value: string): Record<string, string> => {
+  try {
+    return Object.fromEntries(new Headers({ [name]: value }))
+  } catch {
+    // What is no header cannot be sent.
+    return {}
+  }
+}
+
+it.scoped.prop(
+  longer(
+    "A request to the monitor of any path, body and header is answered, and never as a fault of the monitor's own"
+  ),
+  [
+    FastCheck.constantFrom(...asked),
+    edits,
+    edits,
+    FastCheck.constantFrom(
+      "content-type",
+      "content-length",
+      "accept",
+      "origin",
+      "host",
+      "sec-fetch-site",
+      "traceparent",
+      "b3"
+    ),
+    FastCheck.oneof(FastCheck.constantFrom(...tokens, ...corpus), FastCheck.string({ unit: "binary" }))
+  ],
+  ([[path, body], ofPath, ofBody, name, value]) =>
+    Effect.gen(function* () {
+      const monitor = yield* Monitor.make({ access: () => Effect.succeed("all") })
+      const url = `/api/${edited(path, ofPath)}`
+      const given = body === undefined ? {} : { method: "POST", body: edited(body, ofBody) }
+      if (!URL.canParse(`http://localhost${url}`) || url.includes("live")) return
+      const { status, text } = yield* ask(monitor, url, {
+        ...given,
+        headers: { "content-type": "application/json", ...headersOf(name, value) }
+      })
+      assert.isTrue(status >= 200 && status < 500, `${status} ${url} ${text}`)
+      assert.notMatch(text, /^\s+at .*:\d+:\d+/m)
+    }).pipe(Effect.provide(MemoryStore.layer)),
+  { fastCheck: { numRuns: extent({ quick: 30, long: 1000 }) } }
 )
 
 /** Command lines that change nothing and come to an end. */

@@ -78,7 +78,7 @@ describe("the structure", () => {
       ...folders(folder).flatMap((inner) => odd(`${folder}/${inner}`, pattern))
     ]
     // Programs of their own, with tests beside them.
-    const programs = ["soak", "torture"]
+    const programs = ["simulation", "soak", "torture"]
     const tested = folders("test").filter((folder) => !["fixtures", "support", ...programs].includes(folder))
     expect(
       programs.flatMap((folder) => odd(`test/${folder}`, /^[a-z][A-Za-z0-9]*(\.test\.ts|\.ts|\.d\.mts|\.mjs|\.c)$/))

@@ -14,7 +14,7 @@ const homes = [
   "internal/sql/",
   "internal/schema/",
   "internal/sqlTransfer/statements.ts",
-  "internal/cliCommands/orphans.ts",
+  "internal/cliHealth/orphans.ts",
   // A statement around the one that they are given, to learn the names of its columns, or to keep what lies behind a NUL.
   "internal/sqliteDriver/nodeSqlite.ts",
   "internal/sqliteDriver/nulSafeText.ts",

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import * as SqlDriver from "holdfast/SqlDriver"
+import { StoreUnavailable } from "holdfast/StoreError"
 import * as drivers from "../support/drivers.js"
 import { recording, relayOn } from "../support/outbox.js"
 import * as Support from "../support/workers.js"
@@ -18,11 +20,16 @@ const begun = (makeDriver: (typeof drivers.all)[number][1], concurrency = 4) =>
   Effect.gen(function* () {
     const driver = yield* makeDriver
     const reads = { count: 0 }
+    const answers: { hold: Effect.Effect<void, StoreUnavailable> } = { hold: Effect.void }
     const store = yield* SqlDriver.make({
       ...driver,
       query: (call, statement) => {
-        if (call.operation === "pendingOutbox") reads.count++
-        return driver.query(call, statement)
+        if (call.operation !== "pendingOutbox") return driver.query(call, statement)
+        reads.count++
+        return Effect.zipLeft(
+          driver.query(call, statement),
+          Effect.suspend(() => answers.hold)
+        )
       }
     })
     const other = yield* SqlDriver.make(driver)
@@ -48,7 +55,21 @@ const begun = (makeDriver: (typeof drivers.all)[number][1], concurrency = 4) =>
         Effect.sync(() => delivered),
         ids
       )
-    return { store, other, relay, reads, delivered, isDelivered, after }
+    /** Runs an effect while the answer to a read of the outbox is on its way, which then comes. */
+    const whileReading = <E, R>(meanwhile: Effect.Effect<unknown, E, R>, answer: typeof answers.hold = Effect.void) =>
+      Effect.gen(function* () {
+        const asked = yield* Deferred.make<void>()
+        const answered = yield* Deferred.make<void, StoreUnavailable>()
+        answers.hold = Effect.zipRight(Deferred.succeed(asked, undefined), Deferred.await(answered))
+        // What another process wrote comes before the second, so that has to be read.
+        yield* send(other, ["a1"])
+        yield* send(store, ["a2"])
+        yield* Deferred.await(asked)
+        answers.hold = Effect.void
+        yield* meanwhile
+        yield* Deferred.complete(answered, answer)
+      })
+    return { store, other, relay, reads, delivered, isDelivered, after, whileReading }
   })
 
 const of = (target: string, ids: ReadonlyArray<string>) => ids.filter((id) => id.startsWith(target))
@@ -96,6 +117,93 @@ for (const [name, makeDriver] of drivers.all) {
         yield* send(store, ["a3"])
         yield* isDelivered(["a1", "a2", "a3"])
         assert.strictEqual(reads.count, 0)
+      })
+    )
+
+    it.scoped("need no other read where the outbox is being read", () =>
+      Effect.gen(function* () {
+        const { delivered, other, reads, relay, store, whileReading } = yield* begun(makeDriver)
+        let before = 0
+        yield* whileReading(
+          Effect.gen(function* () {
+            before = reads.count
+            yield* send(store, ["a3", "b1"])
+            yield* send(store, ["b2"])
+            yield* send(store, ["a4"])
+          })
+        )
+        yield* relay.awaitQuiet
+        assert.deepStrictEqual(of("a", delivered), ["a1", "a2", "a3", "a4"])
+        assert.deepStrictEqual(of("b", delivered), ["b1", "b2"])
+        assert.strictEqual(reads.count, before)
+        assert.deepStrictEqual(yield* Support.pendingIds(other), [])
+        delivered.length = 0
+        yield* send(store, ["a5"])
+        yield* relay.awaitQuiet
+        assert.deepStrictEqual(delivered, ["a5"])
+        assert.strictEqual(reads.count, before)
+      })
+    )
+
+    it.scoped("overtake none that another process added while the outbox was being read", () =>
+      Effect.gen(function* () {
+        const { delivered, other, relay, store, whileReading } = yield* begun(makeDriver)
+        yield* whileReading(
+          Effect.gen(function* () {
+            yield* send(store, ["a3"])
+            yield* send(other, ["a4"])
+            yield* send(store, ["a5"])
+          })
+        )
+        yield* relay.awaitQuiet
+        assert.deepStrictEqual(delivered, ["a1", "a2", "a3", "a4", "a5"])
+      })
+    )
+
+    it.scoped("are delivered where the outbox could not be read meanwhile", () =>
+      Effect.gen(function* () {
+        const { isDelivered, store, whileReading } = yield* begun(makeDriver)
+        const away = Effect.fail(
+          new StoreUnavailable({
+            operation: "pendingOutbox",
+            reason: "connection",
+            outcome: "not-applied",
+            detail: "away"
+          })
+        )
+        yield* whileReading(send(store, ["a3", "a4"]), away)
+        yield* send(store, ["a5"])
+        yield* TestClock.adjust("1 second")
+        yield* isDelivered(["a1", "a2", "a3", "a4", "a5"])
+      })
+    )
+
+    it.scoped("are read where more come meanwhile than are kept", () =>
+      Effect.gen(function* () {
+        const { delivered, reads, relay, store, whileReading } = yield* begun(makeDriver)
+        const ids = Array.from({ length: 130 }, (_, i) => `a${i + 3}`)
+        let before = 0
+        yield* whileReading(
+          Effect.gen(function* () {
+            before = reads.count
+            for (let i = 0; i < ids.length; i += 26) yield* send(store, ids.slice(i, i + 26))
+          })
+        )
+        yield* relay.awaitQuiet
+        assert.deepStrictEqual(delivered, ["a1", "a2", ...ids])
+        assert.isAbove(reads.count, before)
+      })
+    )
+
+    it.scoped("stay in the store where the relay is paused while it reads", () =>
+      Effect.gen(function* () {
+        const { delivered, isDelivered, relay, store, whileReading } = yield* begun(makeDriver)
+        yield* whileReading(Effect.zipRight(send(store, ["a3"]), relay.pause))
+        yield* relay.awaitQuiet
+        assert.deepStrictEqual(delivered, [])
+        yield* relay.resume
+        yield* send(store, ["a4"])
+        yield* isDelivered(["a1", "a2", "a3", "a4"])
       })
     )
 

@@ -107,6 +107,8 @@ interface Worker<A> {
   readonly progress: Progress
   readonly cursor: Cursor
   readonly table: LaneTable<A>
+  /** Rows that this process added while a pass read: see {@link keepAdded}. */
+  readonly kept: Array<Work<A>>
   readonly wakeup: wakeup_.Wakeup
   readonly polling: pollInterval.Polling
   readonly telemetry: deliveryTelemetry.DeliveryTelemetry
@@ -137,6 +139,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       progress: { lastRun: Option.none(), deadLetters: 0, unreadable: new Set() },
       cursor: reader.makeCursor(),
       table,
+      kept: [],
       wakeup: yield* wakeup_.make(() => table.running.size > 0),
       polling: looks.told ? pollInterval.told(looks, options.polling) : pollInterval.make(options.polling),
       telemetry: deliveryTelemetry.make(options.module, options.spanName),
@@ -350,33 +353,50 @@ const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: strin
 }
 
 /**
- * Takes rows that a write of this process added, without a read: those that come right behind what was read or taken before, so that
+ * Takes rows that writes of this process added, without a read: those that come right behind what was read or taken before, so that
  * nothing is overtaken. False where a read must bring them.
  */
-const takeAdded = <A>(worker: Worker<A>, runner: runner_.Runner, notice: Notice): boolean => {
-  const { cursor, options, table } = worker
-  if (options.added === undefined || !laneTable.canAdd(table)) return false
+const takeAdded = <A>(worker: Worker<A>, runner: runner_.Runner, works: ReadonlyArray<Work<A>>): boolean => {
+  const { cursor, table } = worker
+  if (!laneTable.canAdd(table)) return false
   // What it knows of rows before them is none, or not all that lanes want: this is a pass's to mend.
-  if (cursor.frontier === beginning || cursor.rewind !== never || cursor.again) return false
-  // A pass may have read some of them already.
-  const works = options.added(notice)?.filter(({ position }) => position > cursor.frontier)
-  if (works === undefined) return false
-  const [first] = works
-  if (first === undefined) return true
-  if (first.position !== cursor.frontier + 1) return false
+  if (cursor.frontier === beginning || cursor.rewind !== never || cursor.again || cursor.crowded) return false
   const now = worker.clock.unsafeCurrentTimeMillis()
-  let taken = 0
+  const before = cursor.frontier
+  let all = true
   for (const work of works) {
-    if (!laneTable.add(table, work, now)) break
-    taken++
+    // A pass may have read it already.
+    if (work.position <= cursor.frontier) continue
+    all = work.position === cursor.frontier + 1 && laneTable.add(table, work, now)
+    if (!all) break
     cursor.frontier = work.position
     if (table.ready.size > 0) runner.start()
   }
-  if (taken > 0) {
+  if (cursor.frontier > before) {
     worker.wakeup.began()
     tellTaken(worker, now)
   }
-  return taken === works.length
+  return all
+}
+
+/** Whether rows that are added now may be kept until a pass ends: one reads, or some wait to be taken, and behind these the others. */
+const canKeep = <A>({ kept, table }: Worker<A>): boolean => table.mode === "open" && (table.reading || kept.length > 0)
+
+/** Keeps rows that were added while a pass reads, as many as a page has: most of them the pass has not seen. */
+const keepAdded = <A>(worker: Worker<A>, works: ReadonlyArray<Work<A>>): boolean => {
+  const { kept, options } = worker
+  if (!canKeep(worker) || kept.length + works.length > pageSize(options.settings)) return false
+  kept.push(...works)
+  return true
+}
+
+/** A pass has ended, and all is known that it left out: takes what was added meanwhile, or has it read. */
+const takeKept = <A>(worker: Worker<A>, runner: runner_.Runner): void => {
+  const works = worker.kept
+    .splice(0)
+    .filter(({ position }) => position > worker.cursor.frontier)
+    .sort((a, b) => a.position - b.position)
+  if (works.length > 0 && !takeAdded(worker, runner, works)) worker.wakeup.request(beginning)
 }
 
 // Nobody looks at it more often.
@@ -393,11 +413,14 @@ const tellTaken = <A>(
 }
 
 const onNotice = <A>(worker: Worker<A>, runner: runner_.Runner, notice: Notice): void => {
-  const { cursor, monitor, options, wakeup } = worker
+  const { cursor, monitor, options, table, wakeup } = worker
   storeMonitor.answered(monitor)
   if (Option.isSome(notice.committed)) onCommitted(worker, notice.committed.value.execution.id)
   const noticed = options.noticed(notice)
-  if (noticed === undefined || takeAdded(worker, runner, notice)) return
+  if (noticed === undefined) return
+  // They are made of texts, which is not done for nothing.
+  const works = laneTable.canAdd(table) || canKeep(worker) ? options.added?.(notice) : undefined
+  if (works !== undefined && (takeAdded(worker, runner, works) || keepAdded(worker, works))) return
   cursor.rewind = Math.min(cursor.rewind, noticed.position)
   wakeup.request(noticed.at)
 }
@@ -492,6 +515,7 @@ const makeLoop = <A>(worker: Worker<A>, rows: reader.Reader<A>): Effect.Effect<n
     })
     const dueAt = yield* storeMonitor.waitOut(monitor, pass)
     table.lookAgainAt = Math.min(table.lookAgainAt, yield* passedUntil(worker))
+    takeKept(worker, rows.runner)
     const next = polling.end(yield* Clock.currentTimeMillis)
     const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table), table.lookAgainAt))
     polling.woken(woken)

@@ -242,6 +242,62 @@ describe("Very many lanes that fail", () => {
   )
 })
 
+describe("Rows that this process adds where others found no place", () => {
+  it.scoped("do not overtake these", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore.make()
+      yield* fill(store, ["first", "second"])
+      let broken = true
+      const delivered: Array<string> = []
+      const firstRan = yield* Deferred.make<void>()
+      const options: Options = { retry: Schedule.spaced("1 second") }
+      const toWork = seqPages.toWork<OutboxEntry>(
+        ({ targetId }) => targetId,
+        ({ event }) => event.id
+      )
+      const run = ({ event: { id }, seq }: OutboxEntry) =>
+        Effect.gen(function* () {
+          if (broken) return yield* Effect.fail("broken")
+          if (id === "second:1") {
+            yield* Deferred.await(firstRan)
+            // Between the end of the first lane and the pass that this makes room for.
+            yield* store.enqueue([{ targetId: "third", event: event("third:b") }])
+          }
+          delivered.push(id)
+          yield* store.ackOutbox(seq)
+          if (id === "first:0") yield* Deferred.succeed(firstRan, undefined)
+          return "Acknowledged" as const
+        })
+      const relay = yield* Effect.provideService(
+        worker.make<OutboxEntry>({
+          module: "test",
+          settings: options,
+          polling: seqPages.polling(options),
+          from: seqPages.pages(options, "outbox", store.pendingOutbox, toWork),
+          noticed: ({ emits }) => (emits > 0 ? seqPages.added : undefined),
+          added: ({ outbox }) => outbox?.()?.map((entry) => toWork(entry)),
+          mostLanes: 2,
+          run,
+          spanName: "test",
+          described: () => ({ span: () => ({}), annotations: {} }),
+          since: () => null,
+          workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
+          remove: ({ seq }) => store.ackOutbox(seq),
+          decide: () => ({ _tag: "Retry" })
+        }),
+        ExecutionStore.ExecutionStore,
+        store
+      )
+      yield* relay.awaitQuiet
+      yield* store.enqueue([{ targetId: "third", event: event("third:a") }])
+      yield* relay.awaitQuiet
+      broken = false
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(delivered, ["first:0", "second:1", "third:a", "third:b"])
+    })
+  )
+})
+
 describe("Polling", () => {
   const options = { shortest: 125, longest: 1000, rescan: 60_000 }
 

@@ -359,7 +359,7 @@ const onCommitted = <A>({ cursor, table, wakeup }: Worker<A>, executionId: strin
 const takeAdded = <A>(worker: Worker<A>, runner: runner_.Runner, works: ReadonlyArray<Work<A>>): boolean => {
   const { cursor, table } = worker
   if (!laneTable.canAdd(table)) return false
-  // What it knows of rows before them is none, or not all that lanes want: this is a pass's to mend.
+  // What it knows of rows before them is none, or not all that lanes want, or some of them found no place: this is a pass's to mend.
   if (cursor.frontier === beginning || cursor.rewind !== never || cursor.again || cursor.crowded) return false
   const now = worker.clock.unsafeCurrentTimeMillis()
   const before = cursor.frontier

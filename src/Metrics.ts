@@ -89,7 +89,7 @@ export const storeErrors = Metric.counter("holdfast_store_errors_total", {
 
 /**
  * How many writes shared a transaction, or reads a request, by `batch`: `writes` (commits and every other write, on SQL stores) or `reads`
- * (on rqlite).
+ * (on rqlite and a libSQL server).
  *
  * @since 0.1.0
  * @category store

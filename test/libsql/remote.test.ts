@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -62,12 +63,82 @@ describe("a request", () => {
       yield* sqld.inject({ times: 10, before: Deferred.await(gate) })
       yield* Queue.takeAll(sqld.arrivals)
       const fiber = yield* Effect.fork(
-        Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], (i) => store.load(`order-${i}`), { concurrency: "unbounded" })
+        Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], (i) => store.pendingOutbox({ limit: i }), {
+          concurrency: "unbounded"
+        })
       )
       yield* Queue.takeN(sqld.arrivals, 3)
       assert.strictEqual(yield* Queue.size(sqld.arrivals), 0)
       yield* Deferred.succeed(gate, undefined)
       assert.strictEqual((yield* Fiber.join(fiber)).length, 10)
+    })
+  )
+
+  it.scoped("is one for the reads of a moment, each of which has its own answer", () =>
+    Effect.gen(function* () {
+      const { sqld, store } = yield* open()
+      const ids = Array.from({ length: 10 }, (_, i) => `order-${i}`)
+      yield* Effect.forEach(ids.slice(0, 8), (id) => store.commit({ ...order, id }), { concurrency: "unbounded" })
+      const before = (yield* sqld.received).length
+      const loaded = yield* Effect.forEach(ids, (id) => store.load(id), { concurrency: "unbounded" })
+      assert.strictEqual((yield* sqld.received).length, before + 1)
+      assert.deepStrictEqual(
+        loaded.map(Option.map(({ id }) => id)),
+        ids.map((id, i) => (i < 8 ? Option.some(id) : Option.none()))
+      )
+      yield* Effect.all([store.pendingOutbox(), store.load("order-1"), store.pendingSpawns(), store.load("order-2")], {
+        concurrency: "unbounded"
+      })
+      // Pages have requests of their own.
+      assert.strictEqual((yield* sqld.received).length, before + 4)
+    })
+  )
+
+  it.scoped("that reads share fails only those that cannot be answered", () =>
+    Effect.gen(function* () {
+      const sqld = yield* SqldServer.make()
+      const { driver } = yield* openDriver({ url: sqld.url })
+      const before = (yield* sqld.received).length
+      const sql = [
+        "SELECT 1",
+        "SELECT nothing",
+        "SELECT 1",
+        "SELECT 9007199254740993",
+        "SELECT json('no')",
+        "SELECT NULL"
+      ]
+      const answers = yield* Effect.forEach(sql, (sql) => Effect.either(driver.query(call, { sql, params: [] })), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual((yield* sqld.received).length, before + 1)
+      assert.deepStrictEqual(
+        answers.map(Either.match({ onLeft: (error) => error._tag, onRight: ([row]) => row?.[0] })),
+        [1, "StoreRejected", 1, 9007199254740993n, "StoreRejected", null]
+      )
+      yield* sqld.inject({ answer: "drop" })
+      const lost = yield* Effect.forEach(
+        ["SELECT 1", "SELECT 2"],
+        (sql) => Effect.either(driver.query(call, { sql, params: [] })),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(lost.map(Either.match({ onLeft: (error) => error._tag, onRight: () => "answered" })), [
+        "StoreUnavailable",
+        "StoreUnavailable"
+      ])
+    })
+  )
+
+  it.scoped("that is too large for what is in front of the server is sent in its parts", () =>
+    Effect.gen(function* () {
+      const sqld = yield* SqldServer.make()
+      const { driver } = yield* openDriver({ url: sqld.url })
+      yield* sqld.inject({ answer: { status: 413, type: "text/plain", body: "too large" } })
+      const before = (yield* sqld.received).length
+      const rows = yield* Effect.forEach([1, 2, 3], (i) => driver.query(call, { sql: "SELECT ?", params: [i] }), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(rows, [[[1]], [[2]], [[3]]])
+      assert.strictEqual((yield* sqld.received).length, before + 4)
     })
   )
 

@@ -210,6 +210,10 @@ const readers: {
     read: (text) => [401, 404, 500, 503].map((status) => errors.ofStatus(call, "node", status, text, false).message)
   },
   "the rows that sqld answers": { texts: answersOfSqld, read: pipeline.queryResult },
+  "the rows that sqld answers to several": {
+    texts: answersOfSqld,
+    read: (text) => [pipeline.queriesResults(text, 1), pipeline.queriesResults(text, 2)]
+  },
   "what sqld says to a transaction": {
     texts: answersOfSqld,
     read: (text) => [

@@ -60,17 +60,25 @@ const repeated = (statements: ReadonlyArray<Statement>): ReadonlyMap<string, num
   return numbers
 }
 
+/** What a request begins with, and how its statements name their texts. */
+const textsOf = (statements: ReadonlyArray<Statement>) => {
+  const numbers = repeated(statements)
+  return {
+    stored: Array.from(numbers, ([sql, sql_id]) => ({ type: "store_sql", sql_id, sql })),
+    text: (sql: string): Text => {
+      const number = numbers.get(sql)
+      return number === undefined ? { sql } : { sql_id: number }
+    }
+  }
+}
+
 /**
  * A request that runs statements in one transaction, of which it rolls back all where one fails. A guard is a statement that comes first,
  * and fails where the transaction must not be.
  */
 export const transaction = (statements: ReadonlyArray<Statement>, guard?: Statement | undefined): string => {
   const exactly = [...(guard === undefined ? [] : [guard]), ...statements].map(exact)
-  const numbers = repeated(exactly)
-  const text = (sql: string): Text => {
-    const number = numbers.get(sql)
-    return number === undefined ? { sql } : { sql_id: number }
-  }
+  const { stored, text } = textsOf(exactly)
   const after = (step: number) => ({ type: "ok", step })
   const steps = [
     { stmt: { sql: "BEGIN IMMEDIATE" } },
@@ -78,15 +86,19 @@ export const transaction = (statements: ReadonlyArray<Statement>, guard?: Statem
     { condition: after(exactly.length), stmt: { sql: "COMMIT" } },
     { condition: { type: "not", cond: after(exactly.length + 1) }, stmt: { sql: "ROLLBACK" } }
   ]
-  const stored = Array.from(numbers, ([sql, sql_id]) => ({ type: "store_sql", sql_id, sql }))
   return body([...stored, { type: "batch", batch: { steps } }])
 }
 
-/** A request that runs one statement. */
-export const query = (statement: Statement): string => {
-  const exactly = exact(statement)
-  return body([{ type: "execute", stmt: stmt({ sql: exactly.sql }, exactly, true) }])
+/** A request that runs statements one after the other, each by itself: one that fails does not keep the next from running. */
+export const queries = (statements: ReadonlyArray<Statement>): string => {
+  const exactly = statements.map(exact)
+  const { stored, text } = textsOf(exactly)
+  const executes = exactly.map((each) => ({ type: "execute", stmt: stmt(text(each.sql), each, true) }))
+  return body([...stored, ...executes])
 }
+
+/** A request that runs one statement. */
+export const query = (statement: Statement): string => queries([statement])
 
 const isLong = (digits: string): boolean => digits.length > 15
 
@@ -134,35 +146,59 @@ const failure = (u: unknown): StatementFailed => {
   return new StatementFailed({ code: typeof code === "string" ? code : "", detail: reader.string(message, "error") })
 }
 
+/** What the server answered, a result for each of the requests. */
+const resultsOf = (text: string): ReadonlyArray<JsonObject> =>
+  list(reader.object(JSON.parse(text), "answer")["results"], "results").map((each) => reader.object(each, "results"))
+
+const resultOf = (answered: JsonObject | undefined): unknown =>
+  reader.object(answered?.["response"], "response")["result"]
+
 /** What the server answered to the last request but the one that closes; or to the first that failed. */
 const answered = (text: string): Either.Either<unknown, StatementFailed> => {
-  const results = list(reader.object(JSON.parse(text), "answer")["results"], "results").map((each) =>
-    reader.object(each, "results")
-  )
+  const results = resultsOf(text)
   const failed = results.find(({ type }) => type === "error")
-  if (failed !== undefined) return Either.left(failure(failed["error"]))
-  return Either.right(reader.object(results.at(-2)?.["response"], "response")["result"])
+  return failed === undefined ? Either.right(resultOf(results.at(-2))) : Either.left(failure(failed["error"]))
 }
 
 /** What is wrong with an answer is said without quoting it, for it may hold data. */
-const read = <A, E = never>(
-  text: string,
-  decode: (result: unknown) => Either.Either<A, StatementFailed | Unreadable | E>
-): Either.Either<A, StatementFailed | Unreadable | E> => {
+const reading = <A, E>(decode: () => Either.Either<A, E>): Either.Either<A, E | Unreadable> => {
   try {
-    return Either.flatMap(answered(text), decode)
+    return decode()
   } catch (error) {
     const detail = error instanceof reader.Invalid ? `${error.path} is not as it must be` : "it is not JSON"
     return Either.left(new Unreadable({ detail }))
   }
 }
 
+const read = <A, E = never>(
+  text: string,
+  decode: (result: unknown) => Either.Either<A, StatementFailed | Unreadable | E>
+): Either.Either<A, StatementFailed | Unreadable | E> => reading(() => Either.flatMap(answered(text), decode))
+
+const rowsOf = (row: JsonObject): Rows => list(row["rows"], "rows").map((cells) => list(cells, "rows").map(cell))
+
 /** Reads what the server says to a {@link query}. */
 export const queryResult = (text: string): Answer<Answered<Rows>> =>
   read(text, (u) => {
     const row = reader.object(u, "result")
-    const rows = list(row["rows"], "rows").map((cells) => list(cells, "rows").map(cell))
-    return Either.right({ value: rows, frame: frame(row) })
+    return Either.right({ value: rowsOf(row), frame: frame(row) })
+  })
+
+/** Reads what the server says to so many {@link queries}: of each its rows, or why it failed. */
+export const queriesResults = (text: string, count: number): Either.Either<ReadonlyArray<Answer<Rows>>, Unreadable> =>
+  reading(() => {
+    // Texts are stored before them, and closing comes after them.
+    const results = resultsOf(text).slice(0, -1).slice(-count)
+    if (results.length < count) throw new reader.Invalid("results", "are too few")
+    return Either.right(
+      results.map((each) =>
+        reading(() =>
+          each["type"] === "error"
+            ? Either.left(failure(each["error"]))
+            : Either.right(rowsOf(reader.object(resultOf(each), "result")))
+        )
+      )
+    )
   })
 
 /** How many statements a {@link transaction} has, and whether there is a guard before them. */

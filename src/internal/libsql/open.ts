@@ -87,9 +87,9 @@ const openLocal = (options: Decoded, { filename }: address.Local): Opening =>
     }
   })
 
-const remoteDatabase = ({ query, transaction }: remote.Remote): driver.Database => ({
+const remoteDatabase = ({ read, transaction }: remote.Remote): driver.Database => ({
   write: (statements) => Effect.map(transaction(statements), ({ value }) => value),
-  read: (statement) => Effect.map(query(statement), ({ value }) => value)
+  read
 })
 
 const connect = (options: Decoded, { token: given, url }: address.Remote) =>

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { Statement } from "../../SqlDriver.js"
+import * as readBatcher from "../groupCommit/readBatcher.js"
 import type { HranaError } from "../hrana/errors.js"
 import * as pipeline from "../hrana/pipeline.js"
 import * as hrana from "../hrana/send.js"
@@ -29,7 +30,8 @@ export interface Options extends hrana.Options {
  * A server.
  *
  * - `transaction`: runs statements in one transaction, which is one request. It asks for them when it is about to send them, once.
- * - `query`: runs one statement.
+ * - `query`: runs one statement, in a request of its own.
+ * - `read`: runs a query for an operation of the store: those of the same moment share a request, but for pages.
  * - `client`: for the application's own use.
  */
 export interface Remote {
@@ -37,8 +39,15 @@ export interface Remote {
     statements: () => ReadonlyArray<Statement>
   ) => Effect.Effect<pipeline.Answered<ReadonlyArray<pipeline.Result>>, Failure>
   readonly query: (statement: Statement) => Effect.Effect<pipeline.Answered<Rows>, Failure>
+  readonly read: (statement: Statement, operation: string) => Effect.Effect<Rows, Failure>
   readonly client: Client
 }
+
+// As on rqlite: what is asked while so many are on their way shares the next one.
+const readLimits = { maxReads: 100, maxBytes: 4_000_000, maxRequests: 2 }
+
+/** Of a whole request that was refused, a part may not be. */
+const isSplit = ({ reason }: Failure): boolean => reason === "too-large" || reason === "sql"
 
 /** Runs an effect as a promise that fails with the error itself. */
 export const toPromise = async <A, E>(runtime: Runtime.Runtime<never>, effect: Effect.Effect<A, E>): Promise<A> => {
@@ -108,14 +117,28 @@ export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope
     const url = `${options.url}/v2/pipeline`
     const { durable } = options
 
-    const request = <A>(body: () => string, read: (answer: string) => Either.Either<A, HranaError>) =>
+    const failed = (error: HranaError): Failure => at(options.url)(ofHrana(error))
+    const once = <A>(body: () => string, read: (answer: string) => Either.Either<A, HranaError>) =>
       Effect.suspend(() => hrana.send({ url, body: body(), type: "application/json" }, options)).pipe(
         Effect.flatMap(read),
-        Effect.mapError(ofHrana),
-        Effect.mapError(at(options.url)),
-        slots.withPermits(1),
-        wait
+        Effect.mapError(failed),
+        slots.withPermits(1)
       )
+    const request = <A>(body: () => string, read: (answer: string) => Either.Either<A, HranaError>) =>
+      wait(once(body, read))
+    const query: Remote["query"] = (statement) => request(() => pipeline.query(statement), pipeline.queryResult)
+    const shared = yield* readBatcher.make<Failure>({
+      ...readLimits,
+      isSplit,
+      run: (statements) =>
+        Effect.map(
+          once(
+            () => pipeline.queries(statements),
+            (answer) => pipeline.queriesResults(answer, statements.length)
+          ),
+          (results) => results.map((result) => Either.mapLeft(result, failed))
+        )
+    })
 
     return {
       transaction: (list) => {
@@ -126,7 +149,12 @@ export const make = (options: Options): Effect.Effect<Remote, never, Scope.Scope
           (answer) => pipeline.transactionResults(answer, { count: statements().length, guarded: durable })
         )
       },
-      query: (statement) => request(() => pipeline.query(statement), pipeline.queryResult),
+      query,
+      // Each waits for a busy database by itself.
+      read: (statement, operation) =>
+        readBatcher.isPage(operation) || operation === "stats"
+          ? Effect.map(query(statement), ({ value }) => value)
+          : wait(shared(statement)),
       client: yield* applicationClient(options)
     }
   })

@@ -163,14 +163,11 @@ const database = (syncing: Syncing): Database => {
   const { options, state } = syncing
   const { copy, primary } = options
 
-  const fromPrimary = (statement: Statement): Effect.Effect<Rows, Failure> =>
-    Effect.map(primary.query(statement), ({ value }) => value)
-
   // A local file that cannot be read is no reason not to answer.
-  const fromCopy = (statement: Statement): Effect.Effect<Rows, Failure> =>
+  const fromCopy = (statement: Statement, operation: string): Effect.Effect<Rows, Failure> =>
     Effect.catchAll(copy.read(statement), (error) => {
       if (error._tag === "Damaged") state.rebuildReason = error.detail
-      return Effect.zipRight(copy.close, fromPrimary(statement))
+      return Effect.zipRight(copy.close, primary.read(statement, operation))
     })
 
   return {
@@ -185,8 +182,8 @@ const database = (syncing: Syncing): Database => {
     read: (statement, operation) =>
       Effect.suspend(() =>
         options.readFrom === "primary" || !monitoring.has(operation) || isBehind(state)
-          ? fromPrimary(statement)
-          : fromCopy(statement)
+          ? primary.read(statement, operation)
+          : fromCopy(statement, operation)
       )
   }
 }

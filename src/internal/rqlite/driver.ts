@@ -8,7 +8,7 @@ import type { Call, SqlDriver, Statement } from "../../SqlDriver.js"
 import { StoreRejected } from "../../StoreError.js"
 import * as group from "../groupCommit/groupCommit.js"
 import { lazy } from "../groupCommit/lazyDriver.js"
-import * as readBatcher from "./readBatcher.js"
+import * as readBatcher from "../groupCommit/readBatcher.js"
 import { toStoreError } from "./storeError.js"
 
 /**
@@ -26,20 +26,6 @@ export interface Options {
 
 /** The reads of single rows, which can share a request: nobody has to wait for another one's long answer. */
 const small = new Set(["load", "loadForEvent", "isProcessed", "isArmed", "isSpawning", "nextTimer", "loadDefinition"])
-
-const pages = new Set([
-  "loadForEvents",
-  "listExecutions",
-  "listDeadLetters",
-  "pendingOutbox",
-  "pendingSpawns",
-  "dueTimers",
-  "export",
-  "readTrace",
-  "idsWithPrefix",
-  "counts",
-  "workOf"
-])
 
 /** Health asks for the counts, and is to say at once that there is no answer. */
 const never = Schedule.recurs(0)
@@ -89,7 +75,7 @@ export const make = (client: RqliteClient, options: Options): Effect.Effect<SqlD
       Effect.map(client.query([statement], { level: options.level, retry }), ([result]) => result?.values ?? [])
     const rowsOf = ({ operation }: Call, statement: Statement) => {
       if (operation === "stats") return page(statement, never)
-      if (pages.has(operation)) return page(statement)
+      if (readBatcher.isPage(operation)) return page(statement)
       return small.has(operation) ? read(statement) : decide(statement)
     }
 

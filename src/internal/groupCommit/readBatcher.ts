@@ -12,6 +12,23 @@ import type { Statement } from "../../SqlDriver.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as metrics from "../telemetry/metrics.js"
 
+const pages = new Set([
+  "loadForEvents",
+  "listExecutions",
+  "listDeadLetters",
+  "pendingOutbox",
+  "pendingSpawns",
+  "dueTimers",
+  "export",
+  "readTrace",
+  "idsWithPrefix",
+  "counts",
+  "workOf"
+])
+
+/** Whether an operation reads so many rows that it shares no request: nobody has to wait for another one's long answer. */
+export const isPage = (operation: string): boolean => pages.has(operation)
+
 export type Rows = ReadonlyArray<ReadonlyArray<unknown>>
 
 /**

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
-import * as BatchReads from "../../src/internal/rqlite/readBatcher.js"
+import * as BatchReads from "../../src/internal/groupCommit/readBatcher.js"
 
 const unbounded = { concurrency: "unbounded" } as const
 const limits = { maxReads: 100, maxBytes: 1_000_000, maxRequests: 2 }

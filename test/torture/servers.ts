@@ -146,13 +146,33 @@ const calmed = (programs: ReadonlyArray<Program>, proxies: ReadonlyArray<Proxy.P
     )
   )
 
+/** Tells sqld to sync each commit, which it forgets whenever it starts. */
+const synced = (admin: number): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    fetch(`${local(admin)}/v1/namespaces/default/config`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ block_reads: false, block_writes: false, durability_mode: "strong" }),
+      signal: AbortSignal.timeout(2000)
+    }).then(
+      (response) => response.ok,
+      () => false
+    )
+  )
+
 const startSqld = (path: string, directory: string): Effect.Effect<Servers, BadInput, Scope.Scope> =>
   Effect.gen(function* () {
     const port = yield* freePort
+    const admin = yield* freePort
     const proxy = yield* Proxy.make({ host: "127.0.0.1", port })
-    const program = new Program(path, ["--http-listen-addr", `127.0.0.1:${port}`, "-d", join(directory, "sqld")])
+    const program = new Program(path, [
+      ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${admin}`],
+      ...["-d", join(directory, "sqld")]
+    ])
     yield* started([program])
     yield* untilReady("sqld", `${local(port)}/health`)
+    if (!(yield* synced(admin))) return yield* new BadInput({ detail: "sqld cannot be told to sync its commits" })
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(synced(admin), "500 millis")))
     return {
       ...libsql(proxy.port),
       faults: [network([proxy]), killed([program]), frozen([program])],

@@ -468,6 +468,25 @@ describe("a write whose answer is lost on the way from a server", () => {
     })
   )
 
+  // As it was seen of a real server that was killed and frozen: the answer to version 5 was lost, and others wrote 6 to 9.
+  for (const apply of [0, 1] as const) {
+    it.scopedLive(`under those of others is no conflict where it was ${apply === 0 ? "not " : ""}applied`, () =>
+      Effect.gen(function* () {
+        const { sqld, store } = yield* open({ groupCommit: false })
+        const { store: other } = yield* LibsqlStore.make({ url: sqld.url, groupCommit: false })
+        const execution = yield* store.save(order)
+        const next = Effect.flatMap(other.load(order.id), (found) => other.save(Option.getOrThrow(found)))
+        const after = Effect.orDieWith(Effect.zipRight(next, next), String)
+        yield* sqld.inject({ writes: true, apply, after, answer: "drop" })
+        const error = yield* Effect.flip(store.commit(execution, { emits, processed: "e" }))
+        const { processed } = yield* other.loadForEvent(order.id, "e")
+        assert.strictEqual(processed, apply === 1)
+        if (processed) assert.deepInclude(error, { _tag: "StoreUnavailable", outcome: "unknown" })
+        else assert.deepInclude(error, { _tag: "StoreConflict", expected: 1, found: Option.some(3) })
+      })
+    )
+  }
+
   it.scoped("looks for its events behind those that it knows of, however many the target has", () =>
     Effect.gen(function* () {
       const { sqld, store } = yield* open({ groupCommit: false })

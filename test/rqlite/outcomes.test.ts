@@ -329,12 +329,12 @@ describe("where others write in the meantime", () => {
     })
   )
 
-  it.scoped("one that lies under others and consumed an event is a conflict, whose reload shows the event", () =>
+  it.scoped("one that lies under others and consumed an event is unknown, and a reload shows the event", () =>
     Effect.gen(function* () {
       const { execution, node, other, store } = yield* setUp
       yield* meanwhile(node, 1, advance(other))
       const { exit } = yield* passing("2 minutes", store.commit(execution, { processed: "e", emits: [emit("1")] }))
-      expect(exit).toMatchObject({ cause: { error: { _tag: "StoreConflict", expected: 1 } } })
+      expect(exit).toMatchObject({ cause: { error: { _tag: "StoreUnavailable", outcome: "unknown" } } })
       expect((yield* store.loadForEvent("a", "e")).processed).toBe(true)
       expect((yield* store.pendingOutbox()).entries).toHaveLength(2)
     })

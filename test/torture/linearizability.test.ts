@@ -71,6 +71,10 @@ const good: ReadonlyArray<readonly [name: string, history: ReadonlyArray<Operati
 ]
 
 const bad: ReadonlyArray<readonly [name: string, history: ReadonlyArray<Operation>]> = [
+  [
+    "a conflict that was told of a write that others have seen and followed",
+    [write([0, 9], 0, "a", conflict), read([2, 3], 1, "a"), write([4, 5], 1, "b"), write([6, 7], 2, "c")]
+  ],
   ["an acknowledged write that is not there", [write([0, 1], 0, "a"), read([2, 3], 0, "")]],
   [
     "a version that goes back",

@@ -111,11 +111,8 @@ const read = (commit: EncodedCommit, row: Option.Option<Row>): ambiguousWrite.Se
   if (token === commit.token && version > commit.version) return ambiguousWrite.known("Applied")
   if (version === commit.version && version > 0) return ambiguousWrite.open
   if (version === commit.version || version === commit.version + 1) return ambiguousWrite.known("Conflict")
-  // Ours may lie under it. One that consumed an event would have left it in the ledger: it is not there, and this is a conflict, or it
-  // is there, and reloading the execution shows it.
-  return version > commit.version && commit.processed !== undefined
-    ? ambiguousWrite.known("Conflict")
-    : ambiguousWrite.hidden
+  // Ours may lie under it.
+  return ambiguousWrite.hidden
 }
 
 /** That the commit can be applied no more, where its lease is lost. */
@@ -126,12 +123,29 @@ const fencedOff = ({ call, commit: { fence }, database }: Sending): Effect.Effec
         held ? Option.none() : Option.some({ _tag: "LeaseLost", fence })
       )
 
-/** Reads what the stored row tells of the commit. */
+/**
+ * What the ledger tells of a commit that later ones may hide, and that can be applied no more. Had it been applied, the event that it
+ * consumes would be there. An event that is there may be another's doing, who was given it too: that stays hidden.
+ */
+const uncover = (
+  { call, commit, database }: Sending,
+  row: Row
+): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> => {
+  const [version] = row
+  if (commit.processed === undefined || Number(version) <= commit.version) return Effect.succeed(ambiguousWrite.hidden)
+  const event = pages.first(database, call, database.sql.ledger.has, commit.executionId, commit.processed)
+  return Effect.map(event, (event) =>
+    Option.isSome(event) ? ambiguousWrite.hidden : ambiguousWrite.known(conflict(Option.some(version)))
+  )
+}
+
+/** Reads what the stored row tells of the commit, and where later commits hide it, what the ledger does. */
 const lookOnce = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> => {
   const { call, commit, database } = sending
   const row = pages.first(database, call, database.sql.commit.outcome, commit.executionId)
   return Effect.flatMap(row, (row): Effect.Effect<ambiguousWrite.Seen<Outcome>, Failure> => {
     const seen = read(commit, row)
+    if (seen._tag === "Hidden" && Option.isSome(row)) return uncover(sending, row.value)
     if (seen._tag !== "Known") return Effect.succeed(seen)
     return seen.outcome === "Applied"
       ? Effect.map(applied(sending), ambiguousWrite.known)

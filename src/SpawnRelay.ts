@@ -18,7 +18,7 @@ import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { callable, optional } from "./internal/options/fields.js"
 import { workerFields } from "./internal/options/worker.js"
 import * as children from "./internal/processor/stepChildren.js"
-import * as childrenTogether from "./internal/relays/childrenTogether.js"
+import * as spawnBatch from "./internal/relays/spawnBatch.js"
 import * as telemetryContext from "./internal/telemetry/context.js"
 import { printable } from "./internal/util/printable.js"
 import * as failureDecision from "./internal/worker/failureDecision.js"
@@ -198,7 +198,7 @@ export const make = <E = never, R = never>(
     const { attributes: attributesOf = () => undefined, serves = () => true } = options
     const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
 
-    const makeCommit = ({ parent, spawn }: childrenTogether.Born) =>
+    const makeCommit = ({ parent, spawn }: spawnBatch.Born) =>
       Effect.gen(function* () {
         const { childId, parentId, seq } = spawn
         if (Option.exists(parent, ({ status }) => status === "SUSPENDED")) {
@@ -218,7 +218,7 @@ export const make = <E = never, R = never>(
         return { execution: { ...child, version: 0 }, commit }
       })
 
-    const settle: childrenTogether.Options<never, ChildIdTaken | Postponed | StoreError>["settle"] = (born, written) =>
+    const settle: spawnBatch.Options<never, ChildIdTaken | Postponed | StoreError>["settle"] = (born, written) =>
       written.pipe(
         Effect.catchTag("StoreConflict", () => childThere(store, born.spawn, born.parent)),
         Effect.as(acknowledged)
@@ -247,7 +247,7 @@ export const make = <E = never, R = never>(
       ),
       noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
       run: create,
-      runTogether: childrenTogether.make({
+      runTogether: spawnBatch.make({
         store,
         make: makeCommit,
         settle,

@@ -14,8 +14,8 @@ import type * as Scope from "effect/Scope"
 import { type Backlog, ExecutionStore, type Stats } from "./ExecutionStore.js"
 import { decoder, type Fields, refused } from "./internal/options/decode.js"
 import { optional, timeOrInfinity } from "./internal/options/fields.js"
-import type { Looks } from "./internal/supervision/looks.js"
-import * as looks_ from "./internal/supervision/looks.js"
+import type { PollSchedule } from "./internal/supervision/pollSchedule.js"
+import * as pollSchedule from "./internal/supervision/pollSchedule.js"
 import * as storeMonitor from "./internal/supervision/storeMonitor.js"
 import * as supervised from "./internal/supervision/supervised.js"
 import * as log from "./internal/telemetry/log.js"
@@ -82,7 +82,7 @@ export const sample: Effect.Effect<void, StoreError, ExecutionStore> = Effect.as
 const untilChange = (
   { activities, outbox, spawns, timers }: Stats,
   written: Effect.Latch,
-  looks: Looks
+  looks: PollSchedule
 ): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (outbox.count > 0 || spawns.count > 0 || activities.count > 0 || timers.due > 0) {
@@ -145,8 +145,8 @@ export const make = (options: Options = {}): Effect.Effect<Telemetry, StoreRejec
     const monitor = storeMonitor.make()
     let lastRun: Health["lastRun"] = Option.none()
     const written = yield* Effect.makeLatch(false)
-    const isTold = yield* looks_.isTold(store)
-    const looks = yield* looks_.ofTime(store)
+    const isTold = yield* pollSchedule.isTold(store)
+    const looks = yield* pollSchedule.ofTime(store)
     if (isTold) {
       yield* store.listen(() => written.unsafeOpen())
       yield* store.listenToOthers(() => written.unsafeOpen())

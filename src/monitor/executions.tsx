@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { BulkDialog } from "./actions.js"
 import { query } from "./api.js"
-import { type Asked, askedOf, queryOf, statuses } from "./asked.js"
+import { type Asked, askedOf, queryOf, statuses } from "./executionQuery.js"
 import { Icon, StatusIcon } from "./icons.js"
 import { change, route, to } from "./route.js"
 import { canWrite, live, useResource } from "./state.js"

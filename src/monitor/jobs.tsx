@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks"
 import { get, Problem, post, query } from "./api.js"
-import { attribute } from "./asked.js"
+import { attribute } from "./executionQuery.js"
 import * as format from "./format.js"
 import { isObject } from "./json.js"
 import { to } from "./route.js"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
-import { statuses } from "./asked.js"
 import { Chart, type Line } from "./charts.js"
+import { statuses } from "./executionQuery.js"
 import * as format from "./format.js"
 import { Icon, StatusIcon } from "./icons.js"
 import { divided, Sharing, Workers } from "./processes.js"

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { arrange, type Words } from "../../src/internal/cli/arguments.js"
 import { toPretty, toText } from "../../src/internal/cli/json.js"
-import { distance, nearest } from "../../src/internal/cli/nearest.js"
 import { describe as describeStore, parse } from "../../src/internal/cli/storeName.js"
+import { distance, nearest } from "../../src/internal/cli/suggestion.js"
 import { lines } from "../../src/internal/cli/table.js"
 
 const words: Words = { execution: ["list", "show"], stats: [] }

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import type { Health } from "holdfast/ExecutionRuntime"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import { isOutage } from "../../src/internal/supervision/storeMonitor.js"
-import * as several from "../../src/internal/util/several.js"
+import * as batchVariant from "../../src/internal/util/batchVariant.js"
 import { now } from "./journal.js"
 
 /**
@@ -81,7 +81,7 @@ export const watch = (store: ExecutionStore) =>
     const watched: ExecutionStore = {
       ...store,
       commit,
-      commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : commitEach,
+      commitEach: batchVariant.isOf(store.commitEach, store.commit) ? batchVariant.of(commitEach, commit) : commitEach,
       enqueue: (emits, options) => noted(store.enqueue(emits, options))
     }
     return { store: watched, last: () => last }

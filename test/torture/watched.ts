@@ -6,7 +6,7 @@ import type { Commit, Committed } from "holdfast/Commit"
 import type { Execution } from "holdfast/Execution"
 import type { ExecutionStore } from "holdfast/ExecutionStore"
 import type { StoreConflict, StoreError } from "holdfast/StoreError"
-import * as several from "../../src/internal/util/several.js"
+import * as batchVariant from "../../src/internal/util/batchVariant.js"
 import type { Told, Writer } from "./journal.js"
 
 /** What an error says about a write. */
@@ -55,7 +55,7 @@ const commits = (writer: Writer, store: ExecutionStore): Pick<ExecutionStore, "c
     })
   return {
     commit,
-    commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : commitEach,
+    commitEach: batchVariant.isOf(store.commitEach, store.commit) ? batchVariant.of(commitEach, commit) : commitEach,
     save: (execution) => Effect.map(commit(execution), (committed) => committed.execution)
   }
 }

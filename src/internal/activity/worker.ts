@@ -14,8 +14,8 @@ import { type ClaimedActivity, ExecutionStore, type Notice } from "../../Executi
 import * as Ids from "../../Ids.js"
 import type { Health } from "../../QueueWorker.js"
 import type { StoreCorrupt, StoreError, StoreRejected } from "../../StoreError.js"
-import * as looks_ from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
@@ -70,7 +70,7 @@ interface Worker {
   /** The activities that work waits for and that are not served. */
   readonly unknown: Map<string, Unknown>
   readonly wakeup: wakeup_.Wakeup
-  readonly looks: looks_.Looks
+  readonly looks: pollSchedule.PollSchedule
   readonly yielding: Effect.Effect<void>
   readonly fork: (effect: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
   readonly drained: Effect.Effect<void>
@@ -115,7 +115,7 @@ const start = (settings: Settings): Effect.Effect<Worker, never, ExecutionStore 
       running,
       unknown: new Map(),
       wakeup: yield* wakeup_.make(() => running.size > 0),
-      looks: yield* looks_.make(store),
+      looks: yield* pollSchedule.make(store),
       yielding: yieldEvery.make(),
       fork: (effect) => runFork(effect, { immediate: false }),
       drained: FiberSet.awaitEmpty(fibers),

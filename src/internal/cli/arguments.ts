@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import { type CliError, usage } from "./failure.js"
-import { didYouMean, nearest } from "./nearest.js"
 import { flagNames, repeatedNames, valueNames } from "./options.js"
+import { didYouMean, nearest } from "./suggestion.js"
 
 /** The words of the commands: verbs by noun, and none for a noun that is a command by itself. */
 export type Words = { readonly [noun: string]: ReadonlyArray<string> }

@@ -4,7 +4,7 @@ import type { CronMissing, InvalidCron } from "../../CronError.js"
 import type { InvalidInput, OtherDefinition, StoredInvalid } from "../../DefinitionError.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { InvalidExport } from "../../TransferError.js"
-import { withoutAddressSecrets } from "../http/redact.js"
+import { withoutAddressSecrets } from "../http/redactSecrets.js"
 import { printable } from "../util/printable.js"
 
 /**

@@ -5,7 +5,7 @@ import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import * as cursors from "../codec/cursor.js"
 import { type CliError, missing } from "./failure.js"
-import { didYouMean } from "./nearest.js"
+import { didYouMean } from "./suggestion.js"
 
 /** Ids that begin as this one does, without a look at all that there are. */
 const idsNear = (store: ExecutionStore, id: string): Effect.Effect<ReadonlyArray<string>, StoreError> =>

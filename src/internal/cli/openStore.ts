@@ -16,8 +16,8 @@ import * as sqlite from "../sqlite/driver.js"
 import * as readOnly from "../sqlite/readOnly.js"
 import * as sqlStore from "../sqlStore/store.js"
 import { make as makeStore } from "../store/store.js"
-import * as explain from "./explain.js"
 import { type CliError, failed, usage } from "./failure.js"
+import * as openErrors from "./openErrors.js"
 import { note, type Screen } from "./screen.js"
 import { describe, type StoreName } from "./storeName.js"
 
@@ -131,18 +131,18 @@ const opening = <A>(
 ) =>
   Effect.gen(function* () {
     const prefix = Option.getOrElse(givenPrefix, () => defaultPrefix(Option.some(name)))
-    if (access !== "create") yield* explain.checkThere(name)
+    if (access !== "create") yield* openErrors.checkThere(name)
     const waiting = yield* Effect.fork(sayThatItWaits(name))
     return yield* Effect.gen(function* () {
-      const driver = yield* Effect.mapError(openDriver(name, access), explain.named(name))
-      return yield* use({ driver, prefix, explained: explain.schema(driver, name, prefix) })
+      const driver = yield* Effect.mapError(openDriver(name, access), openErrors.named(name))
+      return yield* use({ driver, prefix, explained: openErrors.schema(driver, name, prefix) })
     }).pipe(Effect.ensuring(Fiber.interrupt(waiting)))
   })
 
 interface Opened {
   readonly driver: SqlDriver
   readonly prefix: string
-  readonly explained: ReturnType<typeof explain.schema>
+  readonly explained: ReturnType<typeof openErrors.schema>
 }
 
 /** Opens a store, for as long as the scope. */

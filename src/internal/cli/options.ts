@@ -6,12 +6,12 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { type Attributes, Status } from "../../Execution.js"
 import type { ListQuery } from "../../ExecutionStore.js"
+import * as written from "../options/attributeFilter.js"
 import { isPrefix, prefixForm } from "../options/store.js"
-import * as written from "../options/where.js"
 import { type CliError, type Failure, usage } from "./failure.js"
-import { didYouMean, nearest } from "./nearest.js"
 import { type Access, defaultPrefix, type OpenRows, type OpenStore, open, openRows } from "./openStore.js"
 import { forms, parse, type StoreName } from "./storeName.js"
+import { didYouMean, nearest } from "./suggestion.js"
 
 /** The options that are given or not, by name. */
 const flags = {

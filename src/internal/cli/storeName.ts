@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { nearest } from "./nearest.js"
+import { nearest } from "./suggestion.js"
 
 /** - `urls`: of nodes; they may hold a password. - `url`: of a server; it may hold a token. */
 export type StoreName =

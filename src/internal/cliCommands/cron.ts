@@ -7,9 +7,9 @@ import { CronMissing } from "../../CronError.js"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import { missing, refused } from "../cli/failure.js"
 import * as format from "../cli/format.js"
-import { didYouMean } from "../cli/nearest.js"
 import { common, flag, withStore } from "../cli/options.js"
 import { note, Screen } from "../cli/screen.js"
+import { didYouMean } from "../cli/suggestion.js"
 import * as table from "../cli/table.js"
 
 /** Recurring work as it is printed: times in seconds since the epoch. */

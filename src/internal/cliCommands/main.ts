@@ -17,14 +17,14 @@ import { cron } from "./cron.js"
 import * as deadLetters from "./deadLetters.js"
 import { definition } from "./definitions.js"
 import * as executions from "./executions.js"
+import * as lifecycle from "./lifecycle.js"
 import { migrate, prune } from "./maintenance.js"
+import { activities, outbox, spawns, timers } from "./pendingWork.js"
 import { send } from "./send.js"
-import * as steering from "./steering.js"
-import { activities, outbox, spawns, timers } from "./work.js"
 
 const execution = Command.make("execution").pipe(
   Command.withDescription("The executions."),
-  Command.withSubcommands([...executions.commands, send, ...steering.commands])
+  Command.withSubcommands([...executions.commands, send, ...lifecycle.commands])
 )
 
 const deadLetter = Command.make("dead-letter").pipe(

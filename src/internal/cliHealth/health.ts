@@ -12,8 +12,8 @@ import { common, durationOf, flag, value, withStore } from "../cli/options.js"
 import { Screen } from "../cli/screen.js"
 import * as table from "../cli/table.js"
 import { printable } from "../util/printable.js"
-import { looking } from "./looking.js"
 import { orphans } from "./orphans.js"
+import { reopenReplaced } from "./reopenReplaced.js"
 
 /** What waits, of one kind. */
 interface Waiting {
@@ -136,7 +136,7 @@ export const watch = Command.make("watch", { ...common, interval: value("interva
   Effect.gen(function* () {
     const screen = yield* Screen
     const interval = yield* intervalOf(options.interval)
-    const look = yield* looking(options, ({ name, store }) =>
+    const look = yield* reopenReplaced(options, ({ name, store }) =>
       Effect.gen(function* () {
         const stats = yield* store.stats
         const time = (yield* Clock.currentTimeMillis) / 1000

@@ -6,7 +6,7 @@ import { ExecutionMissing } from "../../DefinitionError.js"
 import { type Execution, isFinished } from "../../Execution.js"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
-import * as looks_ from "../supervision/looks.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 
 /** How long to wait before looking again for what other processes wrote; it grows. */
 const shortest = 100
@@ -26,7 +26,7 @@ export const awaitEnd = (store: ExecutionStore, id: string): Effect.Effect<Execu
   Effect.scoped(
     Effect.gen(function* () {
       const changed = yield* Effect.makeLatch(false)
-      const looks = yield* looks_.make(store)
+      const looks = yield* pollSchedule.make(store)
       yield* store.listen(() => changed.unsafeOpen(), { executionId: id })
       // Where a poll is due soon, to be told of each write of others to any execution costs more.
       if (looks.told) yield* store.listenToOthers(() => changed.unsafeOpen())

@@ -33,7 +33,7 @@ import type { StoreError, StoreRejected } from "../../StoreError.js"
 import { rejected } from "../codec/validate.js"
 import { toFiniteDuration } from "../options/fields.js"
 import type { Problem } from "../processor/parseProblem.js"
-import * as several from "../util/several.js"
+import * as batchVariant from "../util/batchVariant.js"
 import * as attributes from "./attributes.js"
 import { awaitEnd } from "./awaitEnd.js"
 import { type Contract, initialContext } from "./contract.js"
@@ -82,7 +82,7 @@ const store = (made: Created): Effect.Effect<Execution.Execution, AlreadyExists 
 /** Stores executions together, and tells of each whether it was there already: so many share their transactions. */
 const storeEach = (made: ReadonlyArray<Created>): Effect.Effect<ReadonlyArray<boolean>, StoreError, ExecutionStore> =>
   Effect.flatMap(ExecutionStore, ({ commit, commitEach }) => {
-    const exits = several.isOf(commitEach, commit)
+    const exits = batchVariant.isOf(commitEach, commit)
       ? commitEach(made.map((one) => ({ execution: one.execution, commit: starting(one) })))
       : Effect.forEach(made, (one) => Effect.exit(commit(one.execution, starting(one))), { concurrency: "unbounded" })
     return Effect.flatMap(exits, (exits) =>

@@ -22,9 +22,9 @@ import type * as Step from "../../Step.js"
 import { decoder, type Fields } from "../options/decode.js"
 import { onFailure as policy } from "../options/worker.js"
 import * as facets from "../processor/facets.js"
-import * as atOnce from "../processor/atOnce.js"
 import { withPolicy } from "../processor/failurePolicy.js"
 import { invalidOf, makeAt } from "../processor/step.js"
+import * as synchronous from "../processor/synchronous.js"
 import { written as attributesWritten, writtenStored } from "./attributes.js"
 import type { Contract } from "./contract.js"
 import { arrive, type Incoming } from "./incoming.js"
@@ -182,16 +182,16 @@ const typed = <E, R>(
   run: Run<E, R>,
   takesNotices: boolean
 ): Transition<TransitionFailure<E>, R> => {
-  const at: atOnce.AtOnce<TransitionFailure<E>, R> = (stored, event, now) => {
+  const at: synchronous.Synchronous<TransitionFailure<E>, R> = (stored, event, now) => {
     const begun = begin(contract, stored, event, now, takesNotices)
     if (Either.isLeft(begun)) return Exit.fail(begun.left)
     const { context, execution, incoming, step } = begun.right
     const result = incoming === undefined ? step : run(step, incoming)
     const end = (done: Step.Step<unknown>) => Exit.fromEither(toStored(contract, execution, context, event, done))
     if (!Effect.isEffect(result)) return end(result)
-    return atOnce.isDone(result) ? end(result.value) : Effect.flatMap(result, end)
+    return synchronous.isDone(result) ? end(result.value) : Effect.flatMap(result, end)
   }
-  return atOnce.mark(
+  return synchronous.mark(
     (stored, event) => Effect.flatMap(Clock.currentTimeMillis, (millis) => at(stored, event, millis / 1000)),
     at
   )

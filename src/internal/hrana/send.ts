@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { redact } from "../http/redact.js"
+import { redact } from "../http/redactSecrets.js"
 import * as transportError from "../http/transportError.js"
 import { NoAnswer, type NoToken, Refused } from "./errors.js"
 import type { Token } from "./token.js"

@@ -31,7 +31,7 @@ import * as handlers from "./handlers.js"
 import * as jobs from "./jobs.js"
 import * as live from "./live.js"
 import * as overviews from "./overview.js"
-import { type Redact, safely } from "./redact.js"
+import { type Redact, safely } from "./redactJson.js"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse

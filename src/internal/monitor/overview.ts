@@ -11,8 +11,8 @@ import * as Metrics from "../../Metrics.js"
 import type * as models from "../monitorApi/models.js"
 import type { Problem } from "../monitorApi/problems.js"
 import { answering } from "../monitorHttp/reply.js"
+import * as cachedRead from "./cachedRead.js"
 import * as processes from "./processes.js"
-import * as readings from "./reading.js"
 import * as views from "./views.js"
 
 type Overview = Schema.Schema.Type<typeof models.Overview>
@@ -89,9 +89,9 @@ export const make = (
 ): Effect.Effect<Overviews, never, Scope.Scope> =>
   Effect.gen(function* () {
     const least = interval / 2
-    const counts = yield* readings.make(store.counts, { least, share: 50 })
-    const stats = yield* readings.make(store.stats, { least, share: 20 })
-    const sharing = yield* readings.make(
+    const counts = yield* cachedRead.make(store.counts, { least, share: 50 })
+    const stats = yield* cachedRead.make(store.stats, { least, share: 20 })
+    const sharing = yield* cachedRead.make(
       Effect.catchTag(processes.read(store), "StoreCorrupt", () => Effect.succeed(null)),
       { least, share: 20 }
     )

@@ -10,7 +10,7 @@ import type * as QueueWorker from "../../QueueWorker.js"
 import type { StoreCorrupt } from "../../StoreError.js"
 import type * as models from "../monitorApi/models.js"
 import { isObject } from "../options/decode.js"
-import type { Redact } from "./redact.js"
+import type { Redact } from "./redactJson.js"
 
 type View<S extends Schema.Schema.Any> = Schema.Schema.Type<S>
 

@@ -19,9 +19,9 @@ import {
 import type { Step } from "../../Step.js"
 import * as log from "../telemetry/log.js"
 import { describe } from "../util/errorText.js"
-import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
 import { invalidOf } from "./step.js"
+import * as synchronous from "./synchronous.js"
 import { within } from "./transitionTimeout.js"
 
 /** What a transition returned in place of the execution that it was given, or nothing. */
@@ -69,7 +69,7 @@ const checked = <E, R>(
 
 /** Whether a step is made already, and what {@link checked} would have nothing against. */
 const isSound = <E, R>(execution: Execution, made: Effect.Effect<Step, E, R>): boolean => {
-  if (!atOnce.isDone(made)) return false
+  if (!synchronous.isDone(made)) return false
   const { value } = made
   // Who writes no types may give anything.
   if (!Predicate.hasProperty(value, "execution") || !Predicate.isRecord(value.execution)) return false
@@ -132,10 +132,10 @@ export const withPolicy = <E, R, RP>(
       )
     })
   }
-  const policed = atOnce.mark<TransitionFailure<E>, R | RP>(
+  const policed = synchronous.mark<TransitionFailure<E>, R | RP>(
     (execution, event) => settling(execution, event, () => transition(execution, event)),
     (execution, event, now) => {
-      const made = atOnce.called(() => atOnce.of(transition)(execution, event, now))
+      const made = synchronous.called(() => synchronous.of(transition)(execution, event, now))
       return isSound(execution, made) ? made : settling(execution, event, () => made)
     }
   )

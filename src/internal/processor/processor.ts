@@ -19,9 +19,9 @@ import * as telemetryContext from "../telemetry/context.js"
 import * as log from "../telemetry/log.js"
 import { withSpan } from "../telemetry/metrics.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
-import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
 import { settleCancel } from "./step.js"
+import * as synchronous from "./synchronous.js"
 import * as telemetry from "./telemetry.js"
 import { TransitionTimeout } from "./transitionTimeout.js"
 
@@ -87,9 +87,9 @@ export const decided = <E>(
       commit: toCommit(execution, event, step, ack, now)
     }
   }
-  return atOnce.called(() => {
-    const made = atOnce.of(transition)(execution, event, now)
-    return atOnce.isDone(made) ? Exit.succeed(decide(made.value)) : Effect.map(made, decide)
+  return synchronous.called(() => {
+    const made = synchronous.of(transition)(execution, event, now)
+    return synchronous.isDone(made) ? Exit.succeed(decide(made.value)) : Effect.map(made, decide)
   })
 }
 
@@ -110,7 +110,7 @@ export const provider = <R>(
 ): Effect.Effect<<E>(transition: Transition<E, R>) => Transition<E>, never, R> =>
   Effect.map(Effect.context<R>(), (context) => {
     const provide = telemetryContext.provide(Context.add(context, TransitionTimeout, Duration.decode(timeout)))
-    return (transition) => facets.carry(transition, atOnce.mapRunning(transition, provide))
+    return (transition) => facets.carry(transition, synchronous.mapRunning(transition, provide))
   })
 
 /** The transitions with the services that they need. */

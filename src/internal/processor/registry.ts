@@ -2,8 +2,8 @@ import type { Event } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { Transition, TransitionFailure } from "../../Processor.js"
 import { DefinitionVersionNotFound } from "../../ProcessorError.js"
-import * as atOnce from "./atOnce.js"
 import * as facets from "./facets.js"
+import * as synchronous from "./synchronous.js"
 
 /** A transition that takes executions of one version, and migrates those from `from` on; of any version, where it has none. */
 export interface Served<E> {
@@ -32,11 +32,11 @@ const together = <E>(served: ReadonlyArray<Served<E>>): Transition<TransitionFai
     return new DefinitionVersionNotFound({ executionId, eventId: event.id, definitionId, version, known })
   }
   const of = ({ definitionVersion }: Execution) => forVersion(served, definitionVersion)?.transition
-  return atOnce.mark<TransitionFailure<E>, never>(
+  return synchronous.mark<TransitionFailure<E>, never>(
     (execution, event) => of(execution)?.(execution, event) ?? missing(execution, event),
     (execution, event, now) => {
       const transition = of(execution)
-      return transition === undefined ? missing(execution, event) : atOnce.of(transition)(execution, event, now)
+      return transition === undefined ? missing(execution, event) : synchronous.of(transition)(execution, event, now)
     }
   )
 }

@@ -12,7 +12,7 @@ import { callable, oneOf, optional } from "../options/fields.js"
 import { workerFields } from "../options/worker.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as traceContext from "../telemetry/traceContext.js"
-import * as several from "../util/several.js"
+import * as batchVariant from "../util/batchVariant.js"
 import * as failureDecision from "../worker/failureDecision.js"
 import * as idempotencyKey from "../worker/idempotencyKey.js"
 import * as seqPages from "../worker/seqPages.js"
@@ -113,7 +113,7 @@ export const make = <E = never, R = never>(
       heed: seqPages.heed,
       from: seqPages.pages(options, "outbox", store.pendingOutbox, toWork),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
-      added: several.isOf(store.listen, store.pendingOutbox)
+      added: batchVariant.isOf(store.listen, store.pendingOutbox)
         ? (notice) => notice.outbox?.()?.map((entry) => toWork(entry))
         : undefined,
       run: deliver,

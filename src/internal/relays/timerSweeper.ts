@@ -14,7 +14,7 @@ import type { Options, TimerSweeper } from "../../TimerSweeper.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
 import { callable } from "../options/fields.js"
 import { workerFields } from "../options/worker.js"
-import * as looks from "../supervision/looks.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 import { dueMillis } from "../supervision/wakeup.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as delayedRelease from "../worker/delayedRelease.js"
@@ -54,7 +54,7 @@ export const make = <E = never, R = never>(
     const interval = Duration.min(options.pollInterval ?? "5 seconds", "1 day")
     const millis = Math.max(1, Duration.toMillis(interval))
     const limit = worker.pageSize(options)
-    const isTold = yield* looks.isTold(store)
+    const isTold = yield* pollSchedule.isTold(store)
 
     /**
      * What comes before the horizon tells when to look next; what comes behind it, the next poll finds. Where there is no regular poll, there

@@ -9,7 +9,7 @@ import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { RqliteError } from "../../RqliteError.js"
-import { redact } from "../http/redact.js"
+import { redact } from "../http/redactSecrets.js"
 import * as errors from "./errors.js"
 import type { Credentials, Node } from "./nodes.js"
 

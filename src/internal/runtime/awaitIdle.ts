@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import { ExecutionStore, type Pending, type PendingQuery } from "../../ExecutionStore.js"
 import type { QueueWorker } from "../../QueueWorker.js"
 import type { StoreError } from "../../StoreError.js"
-import * as looks_ from "../supervision/looks.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 
 /** Whether there is any row that decodes. */
 const anyPending = <A>(
@@ -26,7 +26,7 @@ export const make = (
 ): Effect.Effect<Effect.Effect<void, StoreError>, never, ExecutionStore | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* ExecutionStore
-    const looks = yield* looks_.make(store)
+    const looks = yield* pollSchedule.make(store)
     const interval = Duration.toMillis(pollInterval)
     const changed = yield* Effect.makeLatch(false)
     let changes = 0

@@ -10,11 +10,11 @@ import * as Ids from "../../Ids.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import { wellFormed } from "../codec/validate.js"
 import * as log from "../telemetry/log.js"
+import * as batchVariant from "../util/batchVariant.js"
 import { describe } from "../util/errorText.js"
 import * as eventIds from "../util/eventIds.js"
 import { fencedBy } from "../util/fence.js"
 import { exceeds } from "../util/limits.js"
-import * as several from "../util/several.js"
 
 // The length that an id may have by default. A store may take less, and then the work counts for more than its notice.
 const longest = 1024
@@ -169,7 +169,9 @@ export const telling = (store: ExecutionStore, target: GivenUp.Target): Executio
   return {
     ...store,
     commit,
-    commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : store.commitEach,
+    commitEach: batchVariant.isOf(store.commitEach, store.commit)
+      ? batchVariant.of(commitEach, commit)
+      : store.commitEach,
     save: (execution) => Effect.map(commit(execution), (committed) => committed.execution),
     deadLetters: { ...store.deadLetters, bury: bury(store, target) }
   }

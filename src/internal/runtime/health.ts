@@ -13,10 +13,10 @@ import type { Retention } from "../../Retention.js"
 import type * as Shards from "../../Shards.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import type { Telemetry } from "../../Telemetry.js"
-import * as looks from "../supervision/looks.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 import { isOutage } from "../supervision/storeMonitor.js"
+import * as batchVariant from "../util/batchVariant.js"
 import { describe } from "../util/causeText.js"
-import * as several from "../util/several.js"
 import * as counts from "./counts.js"
 import type { Unserved } from "./unserved.js"
 import * as unserved from "./unserved.js"
@@ -64,7 +64,9 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
       store: {
         ...store,
         commit,
-        commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : store.commitEach,
+        commitEach: batchVariant.isOf(store.commitEach, store.commit)
+          ? batchVariant.of(commitEach, commit)
+          : store.commitEach,
         enqueue: (emits, options) => watched(store.enqueue(emits, options))
       }
     }
@@ -133,7 +135,7 @@ const snapshot = (options: Options, counted: counts.Counted, ended: string | und
     const store = Option.flatten(Either.getRight(counted))
     const problems = [
       ...(ended === undefined ? [] : [`a worker ended: ${ended}`]),
-      ...allStallProblems(options, parts, yield* looks.isTold(watched.store), now),
+      ...allStallProblems(options, parts, yield* pollSchedule.isTold(watched.store), now),
       ...saturationProblems("outbox", parts.outbox, now),
       ...saturationProblems("spawns", parts.spawns, now),
       ...saturationProblems("timers", parts.timers, now),

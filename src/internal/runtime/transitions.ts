@@ -5,12 +5,12 @@ import type { CommonOptions, ExecutionRuntime, RegisterOptions } from "../../Exe
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type * as Processor from "../../Processor.js"
 import * as ProcessorError from "../../ProcessorError.js"
-import * as atOnce from "../processor/atOnce.js"
+import * as processTogether from "../processor/batch.js"
 import * as facets from "../processor/facets.js"
 import * as policy from "../processor/failurePolicy.js"
 import * as processor from "../processor/processor.js"
 import type * as registry from "../processor/registry.js"
-import * as processTogether from "../processor/together.js"
+import * as synchronous from "../processor/synchronous.js"
 import type { AnyOptions } from "./options.js"
 import { TransitionFailed } from "./transitionFailed.js"
 
@@ -75,7 +75,7 @@ const withTypedFailure = <E, R>(
 ): Processor.Transition<Processor.TransitionFailure<TransitionFailed>, R> =>
   facets.carry(
     transition,
-    atOnce.mapRunning(transition, (made, execution, event) =>
+    synchronous.mapRunning(transition, (made, execution, event) =>
       Effect.mapError(made, (cause) =>
         isProcessorFailure(cause)
           ? cause

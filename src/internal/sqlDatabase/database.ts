@@ -2,7 +2,7 @@ import type * as Duration from "effect/Duration"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
 import type { Sql } from "../sql/statements.js"
-import { explained } from "./exhausted.js"
+import { explained } from "./rowNumbersExhausted.js"
 
 export type Failure = StoreUnavailable | StoreRejected
 export type Row = ReadonlyArray<unknown>

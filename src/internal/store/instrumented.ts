@@ -7,8 +7,8 @@ import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Metrics from "../../Metrics.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as metrics from "../telemetry/metrics.js"
+import * as batchVariant from "../util/batchVariant.js"
 import { fencedBy, isLeaseLost } from "../util/fence.js"
-import * as several from "../util/several.js"
 
 type Failure = StoreConflict | StoreError
 
@@ -203,7 +203,7 @@ const instrumentedLoads = (
   return {
     load,
     loadForEvent,
-    loadForEvents: several.of(each, load, loadForEvent, isArmed),
+    loadForEvents: batchVariant.of(each, load, loadForEvent, isArmed),
     timers: { next: operation("nextTimer")(store.timers.next), isArmed }
   }
 }
@@ -217,7 +217,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
   return {
     ...instrumentedLoads(store),
     commit: measuredCommit,
-    commitEach: several.of(measureCommits(store.commitEach, measuredCommit), measuredCommit),
+    commitEach: batchVariant.of(measureCommits(store.commitEach, measuredCommit), measuredCommit),
     save: (execution) => Effect.map(measuredCommit(execution), (committed) => committed.execution),
     isProcessed: measured("isProcessed", store.isProcessed),
     listExecutions: measured("listExecutions", store.listExecutions),
@@ -272,7 +272,7 @@ export const instrumented = (store: ExecutionStore): ExecutionStore => {
       renew: measured("renewLeases", store.leases.renew),
       leave: measured("leaveLeases", store.leases.leave)
     },
-    listen: several.of(listen, pendingOutbox),
+    listen: batchVariant.of(listen, pendingOutbox),
     listenToOthers: store.listenToOthers,
     exclusive: store.exclusive,
     rows: store.rows

@@ -4,8 +4,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { ExecutionStore } from "../../ExecutionStore.js"
 import type { Health, QueueWorker } from "../../QueueWorker.js"
-import * as looks from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
@@ -32,7 +32,7 @@ interface State {
   readonly wakeup: wakeup_.Wakeup
   readonly yielding: Effect.Effect<void>
   readonly monitor: StoreMonitor
-  readonly looks: looks.Looks
+  readonly looks: pollSchedule.PollSchedule
   paused: boolean
 }
 
@@ -51,7 +51,7 @@ export const make = (options: Options): Effect.Effect<Releaser, never, Execution
       wakeup: yield* wakeup_.make(() => false),
       yielding: yieldEvery.make(),
       monitor,
-      looks: yield* looks.make(store),
+      looks: yield* pollSchedule.make(store),
       paused: false
     }
     yield* state.store.listen((notice) => {

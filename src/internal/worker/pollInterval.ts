@@ -1,4 +1,4 @@
-import type { Looks } from "../supervision/looks.js"
+import type { PollSchedule } from "../supervision/pollSchedule.js"
 
 /**
  * How a worker looks for what other processes wrote, in milliseconds.
@@ -29,7 +29,7 @@ export interface Polling {
 const share = 10
 
 /** From the first row at each of these looks, and from where it was where it is woken meanwhile. */
-export const told = ({ next }: Looks, { longest }: Options): Polling => {
+export const told = ({ next }: PollSchedule, { longest }: Options): Polling => {
   let at = Number.NEGATIVE_INFINITY
   return {
     begin: (now) => now >= at,

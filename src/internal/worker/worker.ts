@@ -10,8 +10,8 @@ import type { FencingToken } from "../../Lease.js"
 import type { Delivered, Health, QueueWorker, Options as Settings } from "../../QueueWorker.js"
 import type { Change } from "../../Shards.js"
 import type { StoreCorrupt, StoreError } from "../../StoreError.js"
-import * as looks_ from "../supervision/looks.js"
 import * as otherWrites from "../supervision/otherWrites.js"
+import * as pollSchedule from "../supervision/pollSchedule.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
@@ -131,7 +131,7 @@ export const make = <A>(options: Options<A>): Effect.Effect<QueueWorker, never, 
       owns: settings.shards?.owns ?? (() => true)
     })
     const store = yield* ExecutionStore
-    const looks = yield* looks_.make(store)
+    const looks = yield* pollSchedule.make(store)
     const worker: Worker<A> = {
       options,
       store,

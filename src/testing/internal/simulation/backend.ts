@@ -15,9 +15,9 @@ import * as sqlStore from "../../../internal/sqlStore/store.js"
 import type { Call, SqlDriver, Statement } from "../../../SqlDriver.js"
 import type { StoreError } from "../../../StoreError.js"
 import { Breakable, type BrokenStatement } from "./brokenLibrary.js"
-import type { Habits } from "./habits.js"
 import type { Send } from "./network.js"
 import * as remote from "./remote.js"
+import type { RuntimeOptions } from "./runtimeOptions.js"
 
 /**
  * A database.
@@ -32,8 +32,8 @@ export interface Backend {
   readonly connect: (send: Send) => Effect.Effect<Encoded, StoreError, Scope.Scope>
 }
 
-/** Of the habits of a world, what its database is reached by. */
-export type Reached = Pick<Habits, "alone" | "exclusive" | "grouped">
+/** Of the options of a world, what its database is reached by. */
+export type Reached = Pick<RuntimeOptions, "alone" | "exclusive" | "grouped">
 
 // All of it, so that what an execution has consumed can be told by its trace.
 const traceMax = 0

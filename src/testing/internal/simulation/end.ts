@@ -210,7 +210,7 @@ const healthOf = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) 
 
 /** Each lease is held by one process, where all are well. */
 const shared = <R>(stage: Stage<R>, found: ReadonlyArray<ExecutionRuntime.Health>): ReadonlyArray<string> => {
-  const { leases } = stage.habits
+  const { leases } = stage.runtimeOptions
   if (leases === undefined) return []
   const held = found.reduce((sum, { shards }) => sum + (Option.isSome(shards) ? shards.value.owned.length : 0), 0)
   return held === leases.count ? [] : [`${held} of ${leases.count} leases are held`]

@@ -7,11 +7,11 @@ import type { Encoded } from "../../../EncodedStore.js"
 import type { Execution } from "../../../Execution.js"
 import { type ExecutionStore, make as makeStore } from "../../../ExecutionStore.js"
 import { prefix as recurring } from "../../../internal/cron/contract.js"
+import * as batchVariant from "../../../internal/util/batchVariant.js"
 import * as fences from "../../../internal/util/fence.js"
-import * as several from "../../../internal/util/several.js"
 import type { FencingToken, Pool } from "../../../Lease.js"
 import type { StoreConflict, StoreError } from "../../../StoreError.js"
-import type { Life } from "./life.js"
+import type { Life } from "./processLife.js"
 import type { World } from "./world.js"
 
 /** An event whose sender was told that it is stored. */
@@ -251,7 +251,7 @@ const commits = (writing: Writing, store: ExecutionStore): Pick<ExecutionStore, 
     })
   return {
     commit,
-    commitEach: several.isOf(store.commitEach, store.commit) ? several.of(commitEach, commit) : commitEach,
+    commitEach: batchVariant.isOf(store.commitEach, store.commit) ? batchVariant.of(commitEach, commit) : commitEach,
     save: (execution) => Effect.map(commit(execution), (committed) => committed.execution)
   }
 }
@@ -287,8 +287,8 @@ const reads = (
   return {
     load,
     loadForEvent,
-    loadForEvents: several.isOf(store.loadForEvents, store.loadForEvent)
-      ? several.of(loadForEvents, load, loadForEvent, store.timers.isArmed)
+    loadForEvents: batchVariant.isOf(store.loadForEvents, store.loadForEvent)
+      ? batchVariant.of(loadForEvents, load, loadForEvent, store.timers.isArmed)
       : loadForEvents
   }
 }

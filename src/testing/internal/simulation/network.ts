@@ -2,11 +2,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type StoreError, StoreRejected, StoreUnavailable } from "../../../StoreError.js"
-import * as brokenLibrary from "./brokenLibrary.js"
 import type { BrokenStatement } from "./brokenLibrary.js"
+import * as brokenLibrary from "./brokenLibrary.js"
 import type { Dice } from "./dice.js"
-import type { Life } from "./life.js"
 import type { Kind, RequestFault, Trouble } from "./plan.js"
+import type { Life } from "./processLife.js"
 import type { World } from "./world.js"
 
 /** A fault that waits for the next request of its kind. */

@@ -9,10 +9,10 @@ import * as ExecutionStore from "../../../ExecutionStore.js"
 import type { Workload } from "../../Simulation.js"
 import type { Backend } from "./backend.js"
 import * as dice_ from "./dice.js"
-import type { Habits } from "./habits.js"
 import { type Journal, observed } from "./journal.js"
-import { Life } from "./life.js"
 import type { Network, Pending } from "./network.js"
+import { Life } from "./processLife.js"
+import type { RuntimeOptions } from "./runtimeOptions.js"
 
 /** Another backend in the place of what a process has: a fault that a test wants to be found. */
 export type Tamper = (encoded: Encoded) => Encoded
@@ -24,7 +24,7 @@ export interface Settings<R> {
   readonly network: Network
   readonly journal: Journal
   readonly tamper: Tamper
-  readonly habits: Habits
+  readonly runtimeOptions: RuntimeOptions
 }
 
 type Services<R> = R | ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore
@@ -103,10 +103,10 @@ export class Process<R> {
 
   /** What this life of it has. */
   private deploy(life: Life): Workload<R>["layer"] {
-    const { habits, journal, network, workload } = this.settings
+    const { runtimeOptions, journal, network, workload } = this.settings
     const { layer, others = [] } = workload
     const nth = this.rollout.below(4 * Math.max(1, others.length))
-    const other = habits.exclusive || network.isCalm ? undefined : others[nth]
+    const other = runtimeOptions.exclusive || network.isCalm ? undefined : others[nth]
     this.differs = other !== undefined
     if (other !== undefined) journal.world.note(`${life.name} has deployment ${nth}`)
     return other ?? layer
@@ -124,7 +124,7 @@ export class Process<R> {
 
   /** Starts the runtime and the workload, again and again until the database lets it. */
   private boot(life: Life): Effect.Effect<Started<R>> {
-    const { backend, habits, journal, network, tamper, workload } = this.settings
+    const { backend, runtimeOptions, journal, network, tamper, workload } = this.settings
     const deployed = this.deploy(life)
     return Effect.gen(this, function* () {
       const scope = yield* Scope.make()
@@ -135,9 +135,9 @@ export class Process<R> {
         )
         const store = observed(journal, life, ExecutionStore.make(tamper(encoded)))
         const runtime = ExecutionRuntime.layer({
-          ...habits.runtime,
+          ...runtimeOptions.runtime,
           ...workload.runtime,
-          leases: habits.leases && { ...habits.leases, holder: this.keepsName ? this.name : life.name }
+          leases: runtimeOptions.leases && { ...runtimeOptions.leases, holder: this.keepsName ? this.name : life.name }
         })
         const layer = deployed.pipe(
           Layer.provideMerge(runtime),

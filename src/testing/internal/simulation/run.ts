@@ -6,11 +6,11 @@ import type { Options, Report, Workload } from "../../Simulation.js"
 import * as backends from "./backend.js"
 import * as dice_ from "./dice.js"
 import * as end from "./end.js"
-import * as habits_ from "./habits.js"
 import { Journal } from "./journal.js"
 import { Network } from "./network.js"
 import * as plans from "./plan.js"
 import { Process, type Tamper } from "./processes.js"
+import * as runtimeOptions_ from "./runtimeOptions.js"
 import * as size_ from "./size.js"
 import { World } from "./world.js"
 
@@ -21,7 +21,7 @@ export interface Stage<R> {
   readonly journal: Journal
   readonly backend: backends.Backend
   readonly workload: Workload<R>
-  readonly habits: habits_.Habits
+  readonly runtimeOptions: runtimeOptions_.RuntimeOptions
   readonly processes: ReadonlyArray<Process<R>>
 }
 
@@ -33,7 +33,7 @@ export interface Given<R> extends Options<R> {
 const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => {
   const size = size_.make(seed)
   return {
-    processes: habits_.make(seed, { commands, processes }).alone ? 1 : (processes ?? size.processes),
+    processes: runtimeOptions_.make(seed, { commands, processes }).alone ? 1 : (processes ?? size.processes),
     millis: (seconds ?? size.seconds) * 1_000,
     faults: faults ?? size.faults,
     operations: operations ?? size.operations,
@@ -51,15 +51,15 @@ export const plan = <R>(given: Given<R>): ReadonlyArray<plans.Item> => {
 const stage = <R>(given: Given<R>): Effect.Effect<Stage<R>, StoreError, Scope.Scope> =>
   Effect.gen(function* () {
     const { seed, tamper = (encoded) => encoded, workload } = given
-    const habits = habits_.make(seed, given)
-    const backend = yield* backends.make(given.store ?? "memory", habits)
+    const runtimeOptions = runtimeOptions_.make(seed, given)
+    const backend = yield* backends.make(given.store ?? "memory", runtimeOptions)
     const world = new World(dice_.make(seed, "order"))
-    const network = new Network(world, dice_.make(seed, "network"), { ...habits, sql: backend.sql })
-    const keeps = workload.runtime?.retention === undefined ? habits_.keeps : undefined
+    const network = new Network(world, dice_.make(seed, "network"), { ...runtimeOptions, sql: backend.sql })
+    const keeps = workload.runtime?.retention === undefined ? runtimeOptions_.keeps : undefined
     const journal = new Journal(world, backend.truth, keeps)
-    const settings = { seed, workload, backend, network, journal, tamper, habits }
+    const settings = { seed, workload, backend, network, journal, tamper, runtimeOptions }
     const processes = Array.from({ length: amounts(given).processes }, (_, index) => new Process<R>(index, settings))
-    return { world, network, journal, backend, workload, habits, processes }
+    return { world, network, journal, backend, workload, runtimeOptions, processes }
   })
 
 /** The process of an item, or the next one that is up. */
@@ -86,7 +86,7 @@ const command = (item: plans.Item & { readonly _tag: "Command" }, id: string) =>
 
 /** Makes one thing happen. */
 const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
-  const { habits, journal, network, processes, workload, world } = stage
+  const { runtimeOptions, journal, network, processes, workload, world } = stage
   const process = "process" in item ? processes[item.process] : undefined
   switch (item._tag) {
     case "Trouble":
@@ -108,7 +108,7 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
       process?.pending.push({ how: item.how, micros: item.millis * 1_000, kind: item.kind })
       break
     case "Kill":
-      if (habits.exclusive) break
+      if (runtimeOptions.exclusive) break
       process?.kill(item.steps)
       // Where it has not run so many steps by then, it stops dead now.
       world.after(item.millis * 1_000, () => {
@@ -117,7 +117,7 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
       })
       break
     case "Restart":
-      if (habits.exclusive) break
+      if (runtimeOptions.exclusive) break
       process?.stop(() => process.start())
       break
     case "Freeze":

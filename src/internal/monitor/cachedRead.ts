@@ -17,7 +17,7 @@ export interface Read<A> {
  * - `soon`: the value where it is known or comes within so many milliseconds, however old; it is read anew meanwhile.
  * - `forget`: makes the next one who asks read it anew.
  */
-export interface Reading<A, E> {
+export interface CachedRead<A, E> {
   readonly get: Effect.Effect<Read<A>, E>
   readonly soon: (patience: number) => Effect.Effect<Option.Option<Read<A>>, E>
   readonly forget: Effect.Effect<void>
@@ -30,7 +30,7 @@ export interface Reading<A, E> {
 export const make = <A, E>(
   read: Effect.Effect<A, E>,
   { least, share }: { readonly least: number; readonly share: number }
-): Effect.Effect<Reading<A, E>, never, Scope.Scope> =>
+): Effect.Effect<CachedRead<A, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const semaphore = yield* Effect.makeSemaphore(1)
     const scope = yield* Effect.scope

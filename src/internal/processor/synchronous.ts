@@ -9,22 +9,22 @@ import type { Step } from "../../Step.js"
  * A transition that is told the time, in seconds since the epoch. Where it needs nothing else it gives an `Exit`, which needs no fiber: making one
  * takes as long as all the rest of an event. It runs the code of the definition, and so is called once for each attempt.
  */
-export type AtOnce<E, R> = (execution: Execution, event: Event, now: number) => Effect.Effect<Step, E, R>
+export type Synchronous<E, R> = (execution: Execution, event: Event, now: number) => Effect.Effect<Step, E, R>
 
 /** What is known of transitions, which a `WeakMap` could not say in types. */
 const known = new WeakMap<object, object>()
 
-const isOf = <E, R>(_: Transition<E, R>, found: object | undefined): found is AtOnce<E, R> => found !== undefined
+const isOf = <E, R>(_: Transition<E, R>, found: object | undefined): found is Synchronous<E, R> => found !== undefined
 
 /** The transition as one that is told the time. */
-export const of = <E, R>(transition: Transition<E, R>): AtOnce<E, R> => {
+export const of = <E, R>(transition: Transition<E, R>): Synchronous<E, R> => {
   const found = known.get(transition)
   return isOf(transition, found) ? found : transition
 }
 
 /** Says how a transition is run by who knows the time. */
-export const mark = <E, R>(transition: Transition<E, R>, atOnce: AtOnce<E, R>): Transition<E, R> => {
-  known.set(transition, atOnce)
+export const mark = <E, R>(transition: Transition<E, R>, synchronous: Synchronous<E, R>): Transition<E, R> => {
+  known.set(transition, synchronous)
   return transition
 }
 

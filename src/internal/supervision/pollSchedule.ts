@@ -10,20 +10,20 @@ type Store = Pick<ExecutionStore, "exclusive" | "listenToOthers">
  * - `told`: whether it is told of what others write, so that it need not find it. Where nobody else can write, that is nothing.
  * - `next`: when to look again, by one that has just looked, where others are looked for at this interval.
  */
-export interface Looks {
+export interface PollSchedule {
   readonly told: boolean
   readonly next: (now: number, interval: number) => number
 }
 
-const never: Looks = { told: true, next: () => Number.POSITIVE_INFINITY }
-const regular: Looks = { told: false, next: (now, interval) => now + interval }
+const never: PollSchedule = { told: true, next: () => Number.POSITIVE_INFINITY }
+const regular: PollSchedule = { told: false, next: (now, interval) => now + interval }
 
 /**
  * Under the clock of a test: an interval after the start, and then each time after as long again as it has been. So a jump of the clock costs
  * few looks, whatever its length. A look that came early, because something was written, is followed by another after an interval: what was
  * written may not have been there to see yet.
  */
-const rare = (): Looks => {
+const rare = (): PollSchedule => {
   let since: number | undefined
   let at = Number.NEGATIVE_INFINITY
   return {
@@ -40,8 +40,9 @@ const rare = (): Looks => {
 export const isTold = ({ exclusive, listenToOthers }: Store): Effect.Effect<boolean> =>
   Effect.map(Effect.clock, (clock) => exclusive || tellsAll(listenToOthers, clock))
 
-export const make = (store: Store): Effect.Effect<Looks> =>
+export const make = (store: Store): Effect.Effect<PollSchedule> =>
   store.exclusive ? Effect.succeed(never) : Effect.map(isTold(store), (told) => (told ? rare() : regular))
 
 /** {@link make} for what changes with time too, though nobody writes. */
-export const ofTime = (store: Store): Effect.Effect<Looks> => (store.exclusive ? Effect.succeed(regular) : make(store))
+export const ofTime = (store: Store): Effect.Effect<PollSchedule> =>
+  store.exclusive ? Effect.succeed(regular) : make(store)

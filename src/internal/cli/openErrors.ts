@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import type { SqlDriver } from "../../SqlDriver.js"
 import { type StoreError, StoreRejected } from "../../StoreError.js"
 import { type CliError, missing, usage } from "./failure.js"
-import { didYouMean } from "./nearest.js"
 import { describe, type StoreName } from "./storeName.js"
+import { didYouMean } from "./suggestion.js"
 
 const filenameOf = (name: StoreName): string | undefined => ("filename" in name ? name.filename : undefined)
 

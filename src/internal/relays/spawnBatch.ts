@@ -9,8 +9,8 @@ import type { Delivered } from "../../QueueWorker.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as transitionTimeout from "../processor/transitionTimeout.js"
 import * as log from "../telemetry/log.js"
+import * as batchVariant from "../util/batchVariant.js"
 import { fencedBy } from "../util/fence.js"
-import * as several from "../util/several.js"
 import type { RunTogether, Tried } from "../worker/worker.js"
 
 /** A child that is ready to be created. */
@@ -70,7 +70,7 @@ export const make = <E, E2>({
   store
 }: Options<E, E2>): RunTogether<SpawnEntry> | undefined => {
   const { commit, commitEach, load, loadForEvents } = store
-  if (!several.isOf(commitEach, commit) || !several.isOf(loadForEvents, load)) return undefined
+  if (!batchVariant.isOf(commitEach, commit) || !batchVariant.isOf(loadForEvents, load)) return undefined
   return (works, { acknowledged, rest }) =>
     Effect.gen(function* () {
       const parents = yield* loadParents(store, works)

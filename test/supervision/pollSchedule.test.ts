@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
-import * as Looks from "holdfast/internal/supervision/looks"
+import * as PollSchedule from "holdfast/internal/supervision/pollSchedule"
 import * as MemoryStore from "holdfast/MemoryStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Temp from "../support/temp.js"
@@ -12,7 +12,7 @@ const file = Effect.flatMap(Temp.database, (filename) => SqliteStore.make({ file
 
 it.scoped("under the clock of a test looks grow rare, but for one an interval after each that came early", () =>
   Effect.gen(function* () {
-    const { next, told } = yield* Looks.make(yield* file)
+    const { next, told } = yield* PollSchedule.make(yield* file)
     assert.isTrue(told)
     const times: Array<number> = []
     for (let now = 0; now < 100_000; now = next(now, 1000)) times.push(now)
@@ -25,7 +25,7 @@ it.scoped("under the clock of a test looks grow rare, but for one an interval af
 
 it.scopedLive("under another clock they come at the interval", () =>
   Effect.gen(function* () {
-    const { next, told } = yield* Looks.make(yield* file)
+    const { next, told } = yield* PollSchedule.make(yield* file)
     assert.isFalse(told)
     assert.deepStrictEqual([next(0, 1000), next(64_000, 1000)], [1000, 65_000])
   })
@@ -36,15 +36,15 @@ it.scoped("so they do under a clock that a test does not move, and where the sto
     const store = yield* file
     const { sleep, unsafeCurrentTimeMillis } = yield* Effect.clock
     const other: Clock.Clock = { ...Clock.make(), sleep, unsafeCurrentTimeMillis }
-    assert.isFalse((yield* Effect.withClock(Looks.make(store), other)).told)
-    assert.isFalse((yield* Looks.make({ ...store, listenToOthers: () => Effect.void })).told)
+    assert.isFalse((yield* Effect.withClock(PollSchedule.make(store), other)).told)
+    assert.isFalse((yield* PollSchedule.make({ ...store, listenToOthers: () => Effect.void })).told)
   })
 )
 
 it.scoped("there are none where nobody else can write", () =>
   Effect.gen(function* () {
     const store = yield* MemoryStore.make()
-    const { next, told } = yield* Looks.make(store)
+    const { next, told } = yield* PollSchedule.make(store)
     assert.deepStrictEqual([told, next(0, 1000)], [true, Number.POSITIVE_INFINITY])
   })
 )

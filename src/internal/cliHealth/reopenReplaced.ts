@@ -32,7 +32,7 @@ const close = (held: Held): Effect.Effect<void> => {
  * A look at the store that its options name, to be taken again and again. A file that is replaced, as by a backup that is put in its place, is
  * opened anew: what is open would be the old one for ever.
  */
-export const looking = <E, R>(options: Common, use: (opened: OpenStore) => Effect.Effect<void, E, R>) =>
+export const reopenReplaced = <E, R>(options: Common, use: (opened: OpenStore) => Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const { name, prefix } = yield* named(options)
     const opening = open(name, prefix, "read")

@@ -10,9 +10,8 @@ import type { ProcessError, Processed, Transition, TransitionFailure } from "../
 import type { StoreError } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
 import * as metrics from "../telemetry/metrics.js"
+import * as batchVariant from "../util/batchVariant.js"
 import { fencedBy } from "../util/fence.js"
-import * as several from "../util/several.js"
-import * as atOnce from "./atOnce.js"
 import {
   type Attempt,
   type Attempts,
@@ -22,6 +21,7 @@ import {
   decided,
   type FencedAsked
 } from "./processor.js"
+import * as synchronous from "./synchronous.js"
 import * as telemetry from "./telemetry.js"
 import * as transitionTimeout from "./transitionTimeout.js"
 
@@ -96,7 +96,7 @@ const begin = <E>(
   if (known === undefined) return Either.left(run(asked))
   const definition = known.execution.definitionId
   const step = decided(known.transition, known.execution, asked, now())
-  if (atOnce.isDone(step)) return Either.right({ definition, decided: step.value })
+  if (synchronous.isDone(step)) return Either.right({ definition, decided: step.value })
   const fenced = fencedBy(asked.fence)(step)
   const running = transitionTimeout.start(log.annotatedRuntime(runtime(), annotations(asked)), fenced)
   const exit = transitionTimeout.poll(running)
@@ -119,9 +119,9 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
   const { run, store } = attempts
   const { commit, commitEach, loadForEvent, loadForEvents, timers } = store
   const isWatched = !(
-    several.isOf(commitEach, commit) &&
-    several.isOf(loadForEvents, loadForEvent) &&
-    several.isOf(loadForEvents, timers.isArmed)
+    batchVariant.isOf(commitEach, commit) &&
+    batchVariant.isOf(loadForEvents, loadForEvent) &&
+    batchVariant.isOf(loadForEvents, timers.isArmed)
   )
   if (isWatched) return undefined
 

@@ -5,7 +5,7 @@ import type { Options } from "../../Simulation.js"
 import * as dice_ from "./dice.js"
 
 /** How the processes of a world work: the options of their runtimes, where the workload says nothing else. */
-export interface Habits {
+export interface RuntimeOptions {
   /** Whether there is one process, which has the database in itself: no answer of it is ever lost. */
   readonly alone: boolean
   /** Whether the database is in its memory, too: nobody else can write to it, and it would die with the process, which therefore goes on. */
@@ -25,7 +25,10 @@ export const keeps = 6
  * What a seed makes of them. Small pages and few places make lanes wait, fall behind and leave rows in the store with little work. Each has
  * dice of its own, so that one more changes none of the others.
  */
-export const make = (seed: number, { commands, processes }: Pick<Options, "commands" | "processes">): Habits => {
+export const make = (
+  seed: number,
+  { commands, processes }: Pick<Options, "commands" | "processes">
+): RuntimeOptions => {
   const dice = (name: string): dice_.Dice => dice_.make(seed, `habit ${name}`)
   const alone = processes === undefined && dice("alone").chance(0.2)
   return {

@@ -194,4 +194,27 @@ describe("a token for a libSQL server", () => {
       for (const line of logged) assert.notInclude(line, secret)
     })
   )
+
+  it.scoped("is not shown of a failure that an answer of success tells, and data that is the same text stays", () =>
+    Effect.gen(function* () {
+      const { client, sqld, store } = yield* open({ authToken: Redacted.make(secret) })
+      const results = [
+        { type: "error", error: { code: "SQL_NO", message: `"${secret}" may not do this` } },
+        { type: "ok", response: { type: "close" } }
+      ]
+      yield* sqld.inject({
+        times: 2,
+        apply: 0,
+        answer: { status: 200, body: JSON.stringify({ baton: null, results }) }
+      })
+      const error = yield* Effect.flip(store.load("order-1"))
+      assert.include(error.message, '"<redacted>" may not do this')
+      assert.notInclude(shown(error), secret)
+      const select = Effect.tryPromise(() => client.execute({ sql: "SELECT ? AS message", args: [secret] }))
+      const thrown = yield* Effect.flip(select)
+      assert.include(String(thrown.error), "<redacted>")
+      assert.notInclude(shown(thrown.error), secret)
+      assert.strictEqual((yield* select).rows[0]?.["message"], secret)
+    })
+  )
 })

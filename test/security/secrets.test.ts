@@ -88,6 +88,14 @@ const ways: { readonly [name: string]: Way } = {
   "page 200": page(200),
   "refusal in JSON": json(401, (error) => ({ error })),
   "refusal in JSON, in other words": json(500, (message) => ({ message })),
+  "a failed statement, as of libSQL": json(200, (message) => ({
+    baton: null,
+    results: [
+      { type: "error", error: { code: "SQL_NO", message } },
+      { type: "ok", response: { type: "close" } }
+    ]
+  })),
+  "a failed statement, as of rqlite": json(200, (error) => ({ results: [{ error }] })),
   ...Object.fromEntries([301, 302, 303, 307, 308].map((status) => [`redirect ${status}`, redirect(status)])),
   "an answer that is cut": (request, response) => {
     response.writeHead(200, { "content-length": "100000" }).write(repeated(request))

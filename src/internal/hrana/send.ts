@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { redact } from "../http/redactSecrets.js"
+import { redact, redactErrors } from "../http/redactSecrets.js"
 import * as transportError from "../http/transportError.js"
 import { NoAnswer, type NoToken, Refused } from "./errors.js"
 import type { Token } from "./token.js"
@@ -73,7 +73,9 @@ export const send = (
         answer = yield* post(message, next, timeout)
       }
     }
-    if (isSuccess(answer)) return answer.body
+    const secrets = used === undefined ? [] : [used]
     const { body, location, status } = answer
-    return yield* new Refused({ status, location, body: redact(body, used === undefined ? [] : [used]) })
+    // A gateway may say in the form of a server what failed, and repeat what it was sent.
+    if (isSuccess(answer)) return redactErrors(body, secrets)
+    return yield* new Refused({ status, location, body: redact(body, secrets) })
   })

@@ -18,6 +18,25 @@ export const redact = (text: string, secrets: ReadonlyArray<string>): string =>
     .filter(({ length }) => length >= shortest)
     .reduce((text, secret) => text.replaceAll(secret, redacted), text)
 
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// In a text of JSON the quotes within a value are escaped, so that data never looks like this.
+const said = /("(?:error|message)"\s*:\s*)("[^"\\]*(?:\\.[^"\\]*)*")/gs
+
+/** An answer of success without secrets in what it says of failures. The rest of it may be data, and stays as it is, unless it is no JSON. */
+export const redactErrors = (body: string, secrets: ReadonlyArray<string>): string => {
+  const redacted = redact(body, secrets)
+  if (redacted === body || !isJson(body)) return redacted
+  return body.replace(said, (_, name: string, text: string) => name + redact(text, secrets))
+}
+
 // A password may have a slash in it, so that the address is none, or an @.
 const userinfo = /^([a-z][a-z0-9+.-]*:\/\/)\S*@/i
 const address = /[a-z][a-z0-9+.-]{0,15}:\/\/[^\s"'`<>]+/gi

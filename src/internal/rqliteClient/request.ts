@@ -9,7 +9,7 @@ import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { RqliteError } from "../../RqliteError.js"
-import { redact } from "../http/redactSecrets.js"
+import { redact, redactErrors } from "../http/redactSecrets.js"
 import * as errors from "./errors.js"
 import type { Credentials, Node } from "./nodes.js"
 
@@ -78,8 +78,7 @@ export const makeSend: Effect.Effect<Send, never, HttpClient.HttpClient> = Effec
           (body): Answer => ({
             node: node.url,
             status: response.status,
-            // What a node answers in its own words may be data, and is not touched.
-            body: response.status === 200 ? body : redact(body, secretsOf(node)),
+            body: (response.status === 200 ? redactErrors : redact)(body, secretsOf(node)),
             location: response.headers["location"],
             version: response.headers["x-rqlite-version"]
           })

@@ -78,7 +78,7 @@ describe("activities that wait", () => {
       const count = extent({ quick: 2000, long: 100_000 })
       const each = 500
       // Far more in all than the process may keep of them.
-      const text = "x".repeat(extent({ quick: 10_000, long: 1000 }))
+      const text = "x".repeat(extent({ quick: 20_000, long: 1000 }))
       const made = yield* SqliteStore.make({ filename: yield* Temp.database, durability: "normal" })
       const { seen, store } = watched(made)
       const gate = yield* Deferred.make<void>()
@@ -105,7 +105,7 @@ describe("activities that wait", () => {
 
       // Nor does what has run leave anything behind.
       yield* Deferred.succeed(gate, undefined)
-      const some = extent({ quick: 1000, long: 5000 })
+      const some = extent({ quick: 500, long: 5000 })
       yield* Effect.repeat(TestClock.adjust("10 millis"), { until: () => handled >= some, times: 10_000 })
       assert.isAtLeast(handled, some)
       assert.isAtMost(seen.mostClaimed, concurrency)

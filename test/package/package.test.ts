@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { long, longer } from "../support/extent.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const run = promisify(execFile)
@@ -45,7 +46,16 @@ const commits = (store: string) => `
 
 const onFile = (driver?: string) => commits(`SqliteStore.layer(${JSON.stringify({ filename: "store.db", driver })})`)
 
-describe("the package", () => {
+describe("the optional peers", () => {
+  it("are named, and said to be optional", async () => {
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+    expect(Object.keys(peerDependencies).filter((name) => name !== "effect")).toEqual(optional)
+    expect(Object.keys(peerDependenciesMeta)).toEqual(optional)
+  })
+})
+
+// To build, pack and install it takes a tenth of what all other tests take.
+describe.runIf(long)(longer("the package"), () => {
   let project = ""
   let subpaths: ReadonlyArray<string> = []
 
@@ -103,12 +113,6 @@ describe("the package", () => {
     ]
     const missing = [...optional, ...modules.map((subpath) => `holdfast/${subpath}`)]
     expect(await failures(missing)).toEqual(missing.map(() => "ERR_MODULE_NOT_FOUND"))
-  })
-
-  it("names those peers, and says that they are optional", async () => {
-    const { peerDependencies, peerDependenciesMeta } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
-    expect(Object.keys(peerDependencies).filter((name) => name !== "effect")).toEqual(optional)
-    expect(Object.keys(peerDependenciesMeta)).toEqual(optional)
   })
 
   it("has a command, which says what to install where that is missing", async () => {

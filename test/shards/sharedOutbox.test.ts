@@ -10,7 +10,7 @@ import * as Child from "../support/childProcess.js"
 import { extent, longer } from "../support/extent.js"
 import * as Temp from "../support/temp.js"
 
-const events = extent({ quick: 2000, long: 10_000 })
+const events = extent({ quick: 1000, long: 10_000 })
 const targets = Array.from({ length: 100 }, (_, i) => `counter-${i}`)
 const perTarget = events / targets.length
 const unbounded = { concurrency: "unbounded" } as const

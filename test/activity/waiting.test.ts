@@ -76,7 +76,7 @@ describe("activities that wait", () => {
   it.scoped(longer("cost a process no memory beyond those that it has places for"), () =>
     Effect.gen(function* () {
       const count = extent({ quick: 2000, long: 100_000 })
-      const each = 500
+      const each = extent({ quick: 250, long: 500 })
       // Far more in all than the process may keep of them.
       const text = "x".repeat(extent({ quick: 20_000, long: 1000 }))
       const made = yield* SqliteStore.make({ filename: yield* Temp.database, durability: "normal" })

@@ -8,7 +8,6 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
 import * as SpawnRelay from "holdfast/SpawnRelay"
-import * as SqlDriver from "holdfast/SqlDriver"
 import * as drivers from "../support/drivers.js"
 import * as Support from "../support/workers.js"
 
@@ -173,31 +172,9 @@ Support.onEach("Many children at once", (makeStore) => {
 })
 
 for (const [name, makeDriver] of drivers.all) {
-  /** The operations of a store that loads or commits several at once. */
-  const counting = Effect.gen(function* () {
-    const driver = yield* makeDriver
-    const operations: Array<string> = []
-    const transactions = driver.transactions
-    const store = yield* SqlDriver.make({
-      ...driver,
-      query: (call, statement) => {
-        if (["load", "loadForEvent", "loadForEvents", "isArmed"].includes(call.operation))
-          operations.push(call.operation)
-        return driver.query(call, statement)
-      },
-      transactions:
-        transactions &&
-        ((given) => {
-          operations.push(`${given.length} commits`)
-          return transactions(given)
-        })
-    })
-    return { store, operations }
-  })
-
   it.scoped(`Timers of many executions take one read and one transaction on ${name}`, () =>
     Effect.gen(function* () {
-      const { operations, store } = yield* counting
+      const { operations, store } = yield* drivers.counting(makeDriver)
       yield* fill(store)
       const runtime = yield* runtimeOn(store, recorder)
       operations.length = 0
@@ -210,7 +187,7 @@ for (const [name, makeDriver] of drivers.all) {
 
   it.scoped(`Children of one parent take one read and one transaction on ${name}`, () =>
     Effect.gen(function* () {
-      const { operations, store } = yield* counting
+      const { operations, store } = yield* drivers.counting(makeDriver)
       yield* store.commit(parent, { spawns })
       operations.length = 0
       const relay = yield* relayOn(store)

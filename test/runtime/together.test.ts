@@ -10,7 +10,6 @@ import type { Execution } from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
-import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreRejected } from "holdfast/StoreError"
 import * as drivers from "../support/drivers.js"
 import * as Support from "../support/workers.js"
@@ -276,29 +275,14 @@ Support.onEach("Events to many executions at once", (makeStore) => {
 for (const [name, makeDriver] of drivers.all) {
   it.scoped(`Events to many executions take one read and one transaction on ${name}`, () =>
     Effect.gen(function* () {
-      const driver = yield* makeDriver
-      const operations: Array<string> = []
-      const transactions = driver.transactions
-      const store = yield* SqlDriver.make({
-        ...driver,
-        query: (call, statement) => {
-          operations.push(call.operation)
-          return driver.query(call, statement)
-        },
-        transactions:
-          transactions &&
-          ((given) => {
-            operations.push(`${given.length} commits`)
-            return transactions(given)
-          })
-      })
+      const { operations, store } = yield* drivers.counting(makeDriver)
       yield* fill(store, 1)
       operations.length = 0
       const runtime = yield* runtimeOn(store, { recorder })
       yield* driven(runtime.awaitIdle)
       assert.deepStrictEqual(yield* allSeen(store), each(["e0"]))
       assert.deepStrictEqual(
-        operations.filter((operation) => operation.startsWith("loadForEvent") || operation.endsWith("commits")),
+        operations.filter((operation) => operation !== "load"),
         ["loadForEvents", `${ids.length} commits`]
       )
       assert.isTrue(Option.isSome(yield* store.load(ids[0] ?? "")))

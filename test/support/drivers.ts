@@ -3,13 +3,15 @@ import type * as Scope from "effect/Scope"
 import { open } from "holdfast/internal/libsql/open"
 import * as rqliteDriver from "holdfast/internal/rqlite/driver"
 import * as sqliteDriver from "holdfast/internal/sqlite/driver"
-import type { SqlDriver } from "holdfast/SqlDriver"
+import * as SqlDriver from "holdfast/SqlDriver"
 import { connect } from "./rqlite/client.js"
 import * as RqliteServer from "./rqlite/server.js"
 import * as Temp from "./temp.js"
 
 /** Drivers of each kind, each time on an empty database of its own. */
-export const all: ReadonlyArray<readonly [name: string, driver: Effect.Effect<SqlDriver, unknown, Scope.Scope>]> = [
+export const all: ReadonlyArray<
+  readonly [name: string, driver: Effect.Effect<SqlDriver.SqlDriver, unknown, Scope.Scope>]
+> = [
   ["an SQLite file", Effect.flatMap(Temp.database, (filename) => sqliteDriver.make({ filename }))],
   [
     "a libSQL file",
@@ -29,3 +31,27 @@ export const all: ReadonlyArray<readonly [name: string, driver: Effect.Effect<Sq
     })
   ]
 ]
+
+const loads = ["load", "loadForEvent", "loadForEvents", "isArmed"]
+
+/** A store on a driver, and what it loads and how many commits it writes at once, in their order. */
+export const counting = <E, R>(makeDriver: Effect.Effect<SqlDriver.SqlDriver, E, R>) =>
+  Effect.gen(function* () {
+    const driver = yield* makeDriver
+    const operations: Array<string> = []
+    const transactions = driver.transactions
+    const store = yield* SqlDriver.make({
+      ...driver,
+      query: (call, statement) => {
+        if (loads.includes(call.operation)) operations.push(call.operation)
+        return driver.query(call, statement)
+      },
+      transactions:
+        transactions &&
+        ((given) => {
+          operations.push(`${given.length} commits`)
+          return transactions(given)
+        })
+    })
+    return { store, operations }
+  })

@@ -174,6 +174,37 @@ describe("Rows that cannot be read", () => {
   )
 })
 
+/** A relay that holds few lanes, and runs its events by itself. */
+const bounded = (
+  store: ExecutionStore.ExecutionStore,
+  settings: Options,
+  given: Pick<worker.Options<OutboxEntry>, "mostLanes" | "run">
+) => {
+  const toWork = seqPages.toWork<OutboxEntry>(
+    ({ targetId }) => targetId,
+    ({ event }) => event.id
+  )
+  return Effect.provideService(
+    worker.make<OutboxEntry>({
+      module: "test",
+      settings,
+      polling: seqPages.polling(settings),
+      from: seqPages.pages(settings, "outbox", store.pendingOutbox, toWork),
+      noticed: ({ emits }) => (emits > 0 ? seqPages.added : undefined),
+      added: ({ outbox }) => outbox?.()?.map((entry) => toWork(entry)),
+      spanName: "test",
+      described: () => ({ span: () => ({}), annotations: {} }),
+      since: () => null,
+      workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
+      remove: ({ seq }) => store.ackOutbox(seq),
+      decide: () => ({ _tag: "Retry" }),
+      ...given
+    }),
+    ExecutionStore.ExecutionStore,
+    store
+  )
+}
+
 describe("Very many lanes that fail", () => {
   it.scoped(
     "are held up to a bound; what more would come waits in the store, in order, and goes when there is room",
@@ -190,40 +221,17 @@ describe("Very many lanes that fail", () => {
         const delivered: Array<string> = []
         let most = 0
         const options: Options = { pageSize: 4, retry: Schedule.spaced("1 second") }
-        const relay: QueueWorker = yield* Effect.provideService(
-          worker.make<OutboxEntry>({
-            module: "test",
-            settings: options,
-            polling: seqPages.polling(options),
-            from: seqPages.pages(
-              options,
-              "outbox",
-              store.pendingOutbox,
-              seqPages.toWork(
-                ({ targetId }) => targetId,
-                ({ event }) => event.id
-              )
-            ),
-            noticed: () => seqPages.added,
-            mostLanes: 5,
-            run: ({ event, seq, targetId }) =>
-              Effect.gen(function* () {
-                most = Math.max(most, (yield* relay.health).held)
-                if (broken && targetId !== "good") return yield* Effect.fail("broken")
-                delivered.push(event.id)
-                yield* store.ackOutbox(seq)
-                return "Acknowledged" as const
-              }),
-            spanName: "test",
-            described: () => ({ span: () => ({}), annotations: {} }),
-            since: () => null,
-            workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
-            remove: ({ seq }) => store.ackOutbox(seq),
-            decide: () => ({ _tag: "Retry" })
-          }),
-          ExecutionStore.ExecutionStore,
-          store
-        )
+        const relay: QueueWorker = yield* bounded(store, options, {
+          mostLanes: 5,
+          run: ({ event, seq, targetId }) =>
+            Effect.gen(function* () {
+              most = Math.max(most, (yield* relay.health).held)
+              if (broken && targetId !== "good") return yield* Effect.fail("broken")
+              delivered.push(event.id)
+              yield* store.ackOutbox(seq)
+              return "Acknowledged" as const
+            })
+        })
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(delivered, [])
         assert.strictEqual((yield* relay.health).held, 5)
@@ -250,11 +258,6 @@ describe("Rows that this process adds where others found no place", () => {
       let broken = true
       const delivered: Array<string> = []
       const firstRan = yield* Deferred.make<void>()
-      const options: Options = { retry: Schedule.spaced("1 second") }
-      const toWork = seqPages.toWork<OutboxEntry>(
-        ({ targetId }) => targetId,
-        ({ event }) => event.id
-      )
       const run = ({ event: { id }, seq }: OutboxEntry) =>
         Effect.gen(function* () {
           if (broken) return yield* Effect.fail("broken")
@@ -268,26 +271,7 @@ describe("Rows that this process adds where others found no place", () => {
           if (id === "first:0") yield* Deferred.succeed(firstRan, undefined)
           return "Acknowledged" as const
         })
-      const relay = yield* Effect.provideService(
-        worker.make<OutboxEntry>({
-          module: "test",
-          settings: options,
-          polling: seqPages.polling(options),
-          from: seqPages.pages(options, "outbox", store.pendingOutbox, toWork),
-          noticed: ({ emits }) => (emits > 0 ? seqPages.added : undefined),
-          added: ({ outbox }) => outbox?.()?.map((entry) => toWork(entry)),
-          mostLanes: 2,
-          run,
-          spanName: "test",
-          described: () => ({ span: () => ({}), annotations: {} }),
-          since: () => null,
-          workItem: ({ seq }) => ({ _tag: "Outbox", seq }),
-          remove: ({ seq }) => store.ackOutbox(seq),
-          decide: () => ({ _tag: "Retry" })
-        }),
-        ExecutionStore.ExecutionStore,
-        store
-      )
+      const relay = yield* bounded(store, { retry: Schedule.spaced("1 second") }, { mostLanes: 2, run })
       yield* relay.awaitQuiet
       yield* store.enqueue([{ targetId: "third", event: event("third:a") }])
       yield* relay.awaitQuiet

@@ -1,14 +1,11 @@
 /** What the clients of one process do to a store while the faults come. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
-import type { StoreError } from "holdfast/StoreError"
 import type { Told, Writer } from "./journal.js"
 import { Order } from "./order.js"
-import * as Watched from "./watched.js"
+import * as Registers from "./registers.js"
 
 /**
  * - `by`: the name of the process, of which there is never another one.
@@ -25,49 +22,6 @@ export interface Options {
 const together = 3
 
 const eventsOfAnOrder = 4
-
-const saw = (execution: Option.Option<Execution.Execution>, processed?: boolean): Told => ({
-  _tag: "Saw",
-  ...Watched.valueOf(execution),
-  processed
-})
-
-// What is not read tells nothing.
-const unread: Told = { _tag: "Unknown", why: "it was not read" }
-
-const consumed = Random.nextIntBetween(0, 12).pipe(Effect.map((n) => `event-${n}`))
-
-interface Read {
-  readonly execution: Option.Option<Execution.Execution>
-  readonly processed?: boolean | undefined
-}
-
-const readOf = (
-  store: ExecutionStore.ExecutionStore,
-  id: string,
-  event: string | undefined
-): Effect.Effect<Read, StoreError> =>
-  event === undefined ? Effect.map(store.load(id), (execution) => ({ execution })) : store.loadForEvent(id, event)
-
-/** Reads a register, at times with the question whether it has consumed an event; writes it from what was read. */
-const registerStep = (writer: Writer, id: string, value: string) =>
-  Effect.gen(function* () {
-    const store = yield* ExecutionStore.ExecutionStore
-    const event = (yield* Random.next) < 0.3 ? yield* consumed : undefined
-    const tellRead = writer.ask({ _tag: "Read", id, event })
-    const read = readOf(store, id, event)
-    const { execution, processed } = yield* Effect.onExit(read, (exit) =>
-      Effect.sync(() => tellRead(exit._tag === "Success" ? saw(exit.value.execution, exit.value.processed) : unread))
-    )
-    // Who finds an event consumed does not consume it again.
-    if (processed === true || (yield* Random.next) < 0.4) return
-    // Others may come first meanwhile.
-    yield* Effect.sleep(yield* Random.nextIntBetween(0, 10))
-    const base = Option.getOrElse(execution, () => Execution.make({ id, definitionId: "register" }))
-    const tell = writer.ask({ _tag: "Write", id, from: base.version, value, event })
-    const write = store.commit({ ...base, context: { value } }, event === undefined ? {} : { processed: event })
-    yield* Effect.onExit(write, (exit) => Effect.sync(() => tell(Watched.ofExit(exit, () => ({ _tag: "Done" })))))
-  })
 
 /** A client that is not answered asks again, with the same ids, until it is. */
 const patiently = Effect.retry(Schedule.spaced("150 millis"))
@@ -150,12 +104,24 @@ const groupClient = (writer: Writer, { by, pause }: Options) =>
     }
   })
 
+const register = (shared: string, n: number): string => `r-${shared}-${n}`
+
 const registerClient = (writer: Writer, { by, pause, shared }: Options, client: number) =>
   Effect.gen(function* () {
     for (let nth = 1; ; nth++) {
       const n = yield* Random.nextIntBetween(0, together)
-      yield* Effect.ignore(registerStep(writer, `r-${shared}-${n}`, `${by}/${client}/${nth}`))
+      yield* Effect.ignore(Registers.one(writer, { id: register(shared, n), value: `${by}/${client}/${nth}` }))
       yield* rest(pause)
+    }
+  })
+
+/** All registers together, again and again. */
+const registersClient = (writer: Writer, { by, pause, shared }: Options) =>
+  Effect.gen(function* () {
+    for (let nth = 1; ; nth++) {
+      const steps = Array.from({ length: together }, (_, n) => ({ id: register(shared, n), value: `${by}/all/${nth}` }))
+      yield* Registers.several(writer, steps)
+      yield* rest(4 * pause)
     }
   })
 
@@ -166,7 +132,8 @@ export const run = (writer: Writer, options: Options): Effect.Effect<void, unkno
       ...[0, 1, 2].map((first) => ordersClient(writer, options, first)),
       sharedClient(writer, options),
       groupClient(writer, options),
-      ...[1, 2].map((client) => registerClient(writer, options, client))
+      ...[1, 2].map((client) => registerClient(writer, options, client)),
+      registersClient(writer, options)
     ],
     { concurrency: "unbounded", discard: true }
   )

@@ -22,7 +22,7 @@ STORE is one of
 --seed N        decides which faults come, by default one that is printed
 --seconds N     how long faults come in each round, by default 15
 --processes N   how many processes use the store, by default 3
---pause N       how long a client rests between two things, by default 40 milliseconds; there are 7 in each process
+--pause N       how long a client rests between two things, by default 40 milliseconds; there are 8 in each process
 --durability D  full (the default) or normal, of a file
 --copies        each process has a copy of the libSQL server's database, from which it lists
 --only A,B      faults by name, in place of all
@@ -142,7 +142,9 @@ const untilOf = (minutes: string | undefined, rounds: string | undefined) => {
 const durability = (text = "full"): Effect.Effect<"full" | "normal", BadInput> =>
   text === "full" || text === "normal" ? Effect.succeed(text) : bad(`--durability is full or normal, and not ${text}`)
 
-const isOfLibsqlServer = (target: Target): boolean =>
+export const copiesOfServers = "--copies is of sqld, or of a libSQL server's URL"
+
+export const isOfLibsqlServer = (target: Target): boolean =>
   target._tag === "Sqld" || (target._tag === "Store" && target.name._tag === "LibsqlServer")
 
 /** The options; none where only help is asked for. */
@@ -152,8 +154,7 @@ export const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undef
     if (given.help === true) return undefined
     const seed = String(Math.floor(Math.random() * 1e9))
     const on = yield* target(given.store)
-    if (given.copies === true && !isOfLibsqlServer(on))
-      return yield* bad("--copies is of sqld, or of a libSQL server's URL")
+    if (given.copies === true && !isOfLibsqlServer(on)) return yield* bad(copiesOfServers)
     return {
       help: false,
       target: on,

@@ -87,7 +87,7 @@ const onServers = ({ options, program }: Context, servers: Servers.Servers): Eff
   })
 
 /** A folder beside a database, or the one for temporary files. */
-export const folder = ({ target }: Options, temporary: string, keep: () => boolean) => {
+export const folder = ({ target }: Pick<Options, "target">, temporary: string, keep: () => boolean) => {
   const parent = target._tag === "Store" && "filename" in target.name ? dirname(target.name.filename) : temporary
   return Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(parent, "torture-"))),

@@ -12,14 +12,11 @@ export const heed = (
   request: (at: number) => void
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.clock, (clock) => {
-    let next = Number.NEGATIVE_INFINITY
+    // When the last run was asked for; one that is still to come does for all that is written until then.
+    let asked = Number.NEGATIVE_INFINITY
     return store.listenToOthers(() => {
       const now = clock.unsafeCurrentTimeMillis()
-      if (now < next) {
-        request(next)
-        return
-      }
-      next = now + every
-      request(now)
+      if (asked <= now) asked = Math.max(now, asked + every)
+      request(asked)
     })
   })

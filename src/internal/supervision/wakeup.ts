@@ -1,3 +1,4 @@
+import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
@@ -12,11 +13,11 @@ export const dueMillis = (seconds: number): number => {
 export interface Wakeup {
   /** A run begins: it does what was requested until now. */
   readonly clear: () => void
-  /** Requests a run at this time, and ends a sleep that would last longer. */
+  /** Requests a run at this time: a sleep that would last longer ends then. */
   readonly request: (at: number) => void
   /** Ends the sleep, whatever it is for. */
   readonly wake: () => void
-  /** Sleeps until then, or until an earlier time that was requested; says whether it was woken. */
+  /** Sleeps until then, or until an earlier time that is requested; says whether something was requested meanwhile, or it was woken. */
   readonly sleep: (until: number) => Effect.Effect<boolean>
   /** Sleeps until `wake`, whatever is requested. */
   readonly park: Effect.Effect<boolean>
@@ -38,6 +39,8 @@ interface State {
   readonly quiet: Effect.Latch
   sleepsUntil: number | undefined
   requested: number
+  /** Whether the sleep was ended by `wake`. */
+  called: boolean
 }
 
 const never = Number.POSITIVE_INFINITY
@@ -53,6 +56,7 @@ const wake = (state: State): void => {
 /** To be called in one step with the look at what was requested: a wakeup between the two would be lost. */
 const sleepUntil = (state: State, at: number, millis: number): Effect.Effect<boolean> => {
   state.sleepsUntil = at
+  state.called = false
   state.woken.unsafeClose()
   if (!state.busy()) state.quiet.unsafeOpen()
   return state.woken.await.pipe(
@@ -68,6 +72,17 @@ const sleepUntil = (state: State, at: number, millis: number): Effect.Effect<boo
   )
 }
 
+/** Who is woken because a run was requested for a time that is still to come sleeps on until then: to run at once would be for nothing. */
+const sleepOn = (state: State, clock: Clock, until: number, requested: boolean): Effect.Effect<boolean> =>
+  Effect.suspend(() => {
+    const now = clock.unsafeCurrentTimeMillis()
+    const at = Math.min(until, state.requested)
+    if (at <= now) return requested ? Effect.succeed(true) : Effect.as(Effect.yieldNow(), true)
+    return Effect.flatMap(sleepUntil(state, at, at - now), (woken) =>
+      woken && !state.called ? sleepOn(state, clock, until, true) : Effect.succeed(woken || requested)
+    )
+  })
+
 /** `busy` says whether anything runs beside the fiber. */
 export const make = (busy: () => boolean): Effect.Effect<Wakeup> =>
   Effect.gen(function* () {
@@ -77,7 +92,8 @@ export const make = (busy: () => boolean): Effect.Effect<Wakeup> =>
       woken: yield* Effect.makeLatch(false),
       quiet: yield* Effect.makeLatch(false),
       sleepsUntil: undefined,
-      requested: never
+      requested: never,
+      called: false
     }
     return {
       clear: () => {
@@ -87,13 +103,11 @@ export const make = (busy: () => boolean): Effect.Effect<Wakeup> =>
         state.requested = Math.min(state.requested, at)
         if (state.sleepsUntil !== undefined && state.requested < state.sleepsUntil) wake(state)
       },
-      wake: () => wake(state),
-      sleep: (until) =>
-        Effect.suspend(() => {
-          const now = clock.unsafeCurrentTimeMillis()
-          const at = Math.min(until, state.requested)
-          return at <= now ? Effect.as(Effect.yieldNow(), true) : sleepUntil(state, at, at - now)
-        }),
+      wake: () => {
+        state.called = true
+        wake(state)
+      },
+      sleep: (until) => sleepOn(state, clock, until, false),
       park: Effect.suspend(() => sleepUntil(state, Number.NEGATIVE_INFINITY, never)),
       began: () => {
         if (busy()) state.quiet.unsafeClose()

@@ -45,22 +45,51 @@ interface DeadLetterRow extends EncodedDeadLetter {
   readonly id: number
 }
 
-/** Work that was given up, numbered as it came. */
-export class DeadLetters extends Ordered<number, DeadLetterRow> {
+/** Work that was given up, numbered as it came. Each commit that arms or cancels asks for those of its execution. */
+export class DeadLetters {
+  private readonly rows = new Ordered<number, DeadLetterRow>((row) => row.id, Order.number)
+  private readonly executions = new Map<unknown, Map<number, DeadLetterRow>>()
   private lastId = 0
 
-  constructor() {
-    super((row) => row.id, Order.number)
+  get size(): number {
+    return this.rows.size
+  }
+
+  get(id: number): DeadLetterRow | undefined {
+    return this.rows.get(id)
+  }
+
+  first(): DeadLetterRow | undefined {
+    return this.rows.first()
+  }
+
+  after(id: number | undefined): IterableIterator<DeadLetterRow> {
+    return this.rows.after(id)
   }
 
   add(row: Omit<DeadLetterRow, "id">): void {
-    this.set({ id: ++this.lastId, ...row })
+    const added = { id: ++this.lastId, ...row }
+    const letters = this.executions.get(added.executionId) ?? new Map<number, DeadLetterRow>()
+    this.executions.set(added.executionId, letters.set(added.id, added))
+    this.rows.set(added)
+  }
+
+  delete(id: number): boolean {
+    const row = this.rows.get(id)
+    if (row === undefined) return false
+    const letters = this.executions.get(row.executionId)
+    letters?.delete(id)
+    if (letters?.size === 0) this.executions.delete(row.executionId)
+    return this.rows.delete(id)
+  }
+
+  private of(executionId: string): ReadonlyArray<DeadLetterRow> {
+    return Array.from(this.executions.get(executionId)?.values() ?? [])
   }
 
   /** Removes those of an execution's timers at these paths, and of its activities with these keys. */
   replace(executionId: string, paths: ReadonlyArray<string>, keys: ReadonlyArray<string>): void {
-    for (const row of Array.from(this.from())) {
-      if (row.executionId !== executionId) continue
+    for (const row of this.of(executionId)) {
       const isTimer = row.kind === "Timer" && paths.some((path) => path === row.path)
       const isActivity = row.kind === "Activity" && keys.some((key) => key === row.childId)
       if (isTimer || isActivity) this.delete(row.id)
@@ -68,7 +97,7 @@ export class DeadLetters extends Ordered<number, DeadLetterRow> {
   }
 
   removeOf(executionId: string): void {
-    for (const row of Array.from(this.from())) if (row.executionId === executionId) this.delete(row.id)
+    for (const { id } of this.of(executionId)) this.delete(id)
   }
 }
 

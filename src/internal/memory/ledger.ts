@@ -75,7 +75,7 @@ const waitedFor = ({ deadLetters, delayed, outbox }: Tables): ReadonlySet<unknow
   new Set([
     ...Iterable.map(outbox.from(), (row) => row.targetId),
     ...delayed.targets(),
-    ...Iterable.map(deadLetters.from(), (row) => row.executionId)
+    ...Iterable.map(deadLetters.after(undefined), (row) => row.executionId)
   ])
 
 /** The events that executions have consumed. */

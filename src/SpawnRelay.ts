@@ -3,95 +3,27 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
+import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Commit, SpawnEntry } from "./Commit.js"
-import * as Event from "./Event.js"
-import * as Execution from "./Execution.js"
-import { ExecutionStore } from "./ExecutionStore.js"
-import { decoder, type Fields, refused } from "./internal/options/decode.js"
-import { callable, optional } from "./internal/options/fields.js"
-import { workerFields } from "./internal/options/worker.js"
-import * as children from "./internal/processor/stepChildren.js"
-import * as spawnBatch from "./internal/relays/spawnBatch.js"
-import * as telemetryContext from "./internal/telemetry/context.js"
-import { printable } from "./internal/util/printable.js"
-import * as failureDecision from "./internal/worker/failureDecision.js"
-import * as seqPages from "./internal/worker/seqPages.js"
-import * as worker from "./internal/worker/worker.js"
-import { DefinitionNotFound } from "./ProcessorError.js"
-import { type Delivered, Postponed, type QueueWorker, type Options as WorkerOptions } from "./QueueWorker.js"
-import type { StoreError, StoreRejected } from "./StoreError.js"
+import type { SpawnEntry } from "./Commit.js"
+import type * as Execution from "./Execution.js"
+import type { ExecutionStore } from "./ExecutionStore.js"
+import type { ParentNotFound } from "./internal/relays/spawnErrors.js"
+import * as internal from "./internal/relays/spawnRelay.js"
+import type { QueueWorker, Options as WorkerOptions } from "./QueueWorker.js"
+import type { StoreRejected } from "./StoreError.js"
 
-/**
- * The parent of a spawn does not exist any more, and only the parent says which definition the child follows.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ParentNotFound extends Schema.TaggedError<ParentNotFound>("holdfast/SpawnRelay/ParentNotFound")(
-  "ParentNotFound",
-  { parentId: Schema.String, childId: Schema.String }
-) {
+export {
   /** @since 0.1.0 */
-  override get message(): string {
-    return printable(
-      `child ${JSON.stringify(this.childId)} has no parent ${JSON.stringify(this.parentId)} to take its definition from: give the relay a \`child\` that knows it, or remove the spawn`
-    )
-  }
-}
-
-/**
- * There is an execution of the child's id already, and it is another: one of a user's own, another parent's child, or a child of an
- * earlier spawn of the same parent that has ended. The spawn is a dead letter then, with the reason `"id-taken"`, and the parent is sent
- * `Finished` with the outcome `rejected`, unless the child is `orphaned`: its parent is gone. `owner` is the parent of the execution that
- * has the id.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ChildIdTaken extends Schema.TaggedError<ChildIdTaken>("holdfast/SpawnRelay/ChildIdTaken")("ChildIdTaken", {
-  parentId: Schema.String,
-  childId: Schema.String,
-  owner: Schema.NullOr(Schema.String),
-  orphaned: Schema.Boolean
-}) {
+  ChildIdTaken,
   /** @since 0.1.0 */
-  override get message(): string {
-    const owner =
-      this.owner === null
-        ? "an execution without a parent"
-        : this.owner === this.parentId
-          ? "a child that it spawned before and that has ended"
-          : `a child of ${JSON.stringify(this.owner)}`
-    return printable(
-      `execution ${JSON.stringify(this.parentId)} spawned ${JSON.stringify(this.childId)}, which is ${owner}: spawn it under another id, or purge that one and redrive this`
-    )
-  }
-}
-
-/**
- * `child` made an execution with another id than that of the spawn.
- *
- * @since 0.1.0
- * @category errors
- */
-export class ChildRejected extends Schema.TaggedError<ChildRejected>("holdfast/SpawnRelay/ChildRejected")(
-  "ChildRejected",
-  { parentId: Schema.String, childId: Schema.String, madeId: Schema.String }
-) {
+  ChildRejected,
   /** @since 0.1.0 */
-  override get message(): string {
-    return printable(
-      `execution ${JSON.stringify(this.parentId)} spawned ${JSON.stringify(this.childId)}, but \`child\` made ${JSON.stringify(this.madeId)}: it must keep the id`
-    )
-  }
-}
+  ParentNotFound
+} from "./internal/relays/spawnErrors.js"
 
 /**
  * Makes the execution of a child when it is created. The parent is none where it was purged.
@@ -153,32 +85,7 @@ export const SpawnRelay: Context.Tag<SpawnRelay, SpawnRelay> = Context.GenericTa
  * @since 0.1.0
  * @category constructors
  */
-export const defaultChild: MakeChild<ParentNotFound> = (spawn, parent) => {
-  const { childId, parentId, rootPath } = spawn
-  const named = children.named(spawn)
-  const place = { id: childId, childId, parentId, rootPath }
-  const priority = Option.match(parent, { onNone: () => 0, onSome: (parent) => parent.priority })
-  if (named !== undefined) {
-    return Effect.succeed(Execution.make({ ...place, ...named, definitionFqn: named.definitionId, priority }))
-  }
-  return Option.match(parent, {
-    onNone: () => new ParentNotFound({ parentId, childId }),
-    onSome: ({ definitionFqn, definitionId, definitionVersion }) =>
-      Effect.succeed(
-        Execution.make({ ...place, definitionId, definitionVersion, definitionFqn, context: spawn.context, priority })
-      )
-  })
-}
-
-const decode = decoder(
-  Schema.Struct({
-    ...workerFields,
-    child: optional(callable),
-    serves: optional(callable),
-    attributes: optional(callable)
-  } satisfies Fields<Options>),
-  refused("start", "SpawnRelay")
-)
+export const defaultChild: MakeChild<ParentNotFound> = internal.defaultChild
 
 /**
  * Starts a relay, which runs until the scope closes. The services that `child` needs are taken from the context here.
@@ -188,117 +95,9 @@ const decode = decoder(
  * @since 0.1.0
  * @category constructors
  */
-export const make = <E = never, R = never>(
-  options: Options<E, R> = {}
-): Effect.Effect<SpawnRelay, StoreRejected, ExecutionStore | Scope.Scope | R> =>
-  Effect.gen(function* () {
-    yield* decode(options)
-    const store = yield* ExecutionStore
-    const provide = telemetryContext.provide(yield* Effect.context<R>())
-    const { attributes: attributesOf = () => undefined, serves = () => true } = options
-    const makeChild: MakeChild<E | ParentNotFound, R> = options.child ?? defaultChild
-
-    const makeCommit = ({ parent, spawn }: spawnBatch.Born) =>
-      Effect.gen(function* () {
-        const { childId, parentId, seq } = spawn
-        if (Option.exists(parent, ({ status }) => status === "SUSPENDED")) {
-          return yield* new Postponed({ reason: `its parent ${JSON.stringify(parentId)} is suspended` })
-        }
-        const child = yield* provide(makeChild(spawn, parent))
-        if (child.id !== childId) return yield* new ChildRejected({ parentId, childId, madeId: child.id })
-        if (!serves(child.definitionId)) {
-          const { definitionId } = child
-          return yield* new DefinitionNotFound({ executionId: childId, eventId: Event.start(childId).id, definitionId })
-        }
-        const commit: Commit = {
-          emits: [{ targetId: childId, event: Event.start(childId) }],
-          attributes: attributesOf(child),
-          ack: { _tag: "Spawn", seq }
-        }
-        return { execution: { ...child, version: 0 }, commit }
-      })
-
-    const settle: spawnBatch.Options<never, ChildIdTaken | Postponed | StoreError>["settle"] = (born, written) =>
-      written.pipe(
-        Effect.catchTag("StoreConflict", () => childThere(store, born.spawn, born.parent)),
-        Effect.as(acknowledged)
-      )
-
-    const create = (spawn: SpawnEntry): Effect.Effect<Delivered, unknown> =>
-      Effect.gen(function* () {
-        const born = { spawn, parent: yield* store.load(spawn.parentId) }
-        const { commit, execution } = yield* makeCommit(born)
-        return yield* settle(born, store.commit(execution, commit))
-      })
-
-    // What a child of one's own making will follow, only that tells.
-    const passing = options.child === undefined ? options : { ...options, elsewhere: undefined }
-
-    return yield* worker.make<SpawnEntry>({
-      module: "SpawnRelay",
-      settings: options,
-      polling: seqPages.polling(options),
-      heed: seqPages.heed,
-      from: seqPages.pages(
-        passing,
-        "spawns",
-        store.pendingSpawns,
-        seqPages.toWork(({ childId }) => childId, label, parentOf)
-      ),
-      noticed: (notice) => (notice.spawns > 0 ? seqPages.added : undefined),
-      run: create,
-      runTogether: spawnBatch.make({
-        store,
-        make: makeCommit,
-        settle,
-        annotations: (spawn) => described(spawn).annotations
-      }),
-      spanName: "SpawnRelay.create",
-      described,
-      since: () => null,
-      workItem: ({ seq }) => ({ _tag: "Spawn", seq }),
-      remove: ({ seq }) => store.ackSpawn(seq),
-      decide
-    })
-  })
-
-const decide = (spawn: SpawnEntry, cause: Cause.Cause<unknown>): failureDecision.Decision => {
-  const error = Option.getOrUndefined(Cause.failureOption(cause))
-  // Who spawned it is gone for good, and its spawns with it.
-  if (error instanceof ParentNotFound) return { _tag: "Bury", reason: "rejected" }
-  if (!(error instanceof ChildIdTaken)) return failureDecision.decide(cause, spawn.childId, { _tag: "Retry" })
-  return { _tag: "Bury", reason: "id-taken", emit: error.orphaned ? undefined : children.rejection(spawn) }
-}
-
-/** There is an execution of the child's id: the child itself, made by another program or by another process just now, or another one. */
-const childThere = (
-  store: ExecutionStore,
-  spawn: SpawnEntry,
-  parent: Option.Option<Execution.Execution>
-): Effect.Effect<void, ChildIdTaken | Postponed | StoreError> =>
-  Effect.gen(function* () {
-    const { childId, parentId, seq } = spawn
-    const found = yield* store.load(childId)
-    if (Option.exists(found, (found) => children.isOf(found, spawn, parent))) return yield* store.ackSpawn(seq)
-    // Whoever made the child removed the spawn with it.
-    const pending = yield* store.pendingSpawns({ after: seq - 1, limit: 1 })
-    if (pending.entries[0]?.seq !== seq) return
-    if (Option.isNone(found)) {
-      return yield* new Postponed({ reason: `an execution ${JSON.stringify(childId)} was removed just now` })
-    }
-    return yield* new ChildIdTaken({ parentId, childId, owner: found.value.parentId, orphaned: Option.isNone(parent) })
-  })
-
-const acknowledged: Delivered = "Acknowledged"
-
-const described = ({ childId, parentId, seq }: SpawnEntry) => ({
-  annotations: { executionId: childId, parentId, seq }
-})
-
-const parentOf = ({ parentId }: SpawnEntry): string => parentId
-
-const label = ({ childId, parentId, seq }: SpawnEntry): string =>
-  `creation of child ${JSON.stringify(childId)} (spawn ${seq}) of ${JSON.stringify(parentId)}`
+export const make: <E = never, R = never>(
+  options?: Options<E, R>
+) => Effect.Effect<SpawnRelay, StoreRejected, ExecutionStore | Scope.Scope | R> = (options) => internal.make(options)
 
 /**
  * {@link make} as a layer.

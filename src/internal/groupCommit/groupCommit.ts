@@ -1,3 +1,4 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
@@ -39,17 +40,30 @@ const transaction = (
       return attempted
     }
     const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
-    // It joins and waits in one step: who is interrupted before has written nothing, and who is later waits for what becomes of it.
-    return Effect.async((resume) => {
+    return joinAlone(state, member.make(call, statements, { traced, number: ++state.calls }))
+  })
+
+/**
+ * Lets a transaction share one with those of others. It joins and waits in one step: who is interrupted before has written nothing, and who is
+ * later waits for what becomes of it. `Effect.async` with an effect for interruptions does the same, in twice as many steps.
+ */
+const joinAlone = (state: group.Group, joining: member.Member): Effect.Effect<Results, Failure> =>
+  Effect.uninterruptibleMask((restore) => {
+    let joined = false
+    const waiting = Effect.async<Results, Failure>((resume) => {
       if (state.closed) {
-        resume(Effect.fail(closed(call)))
-        return undefined
+        resume(Effect.fail(closed(joining.call)))
+        return
       }
-      const joined = member.make(call, statements, { traced, number: ++state.calls })
-      joined.tell = resume
-      group.enqueue(state, joined)
-      return interrupted(state, joined)
+      joined = true
+      joining.tell = resume
+      group.enqueue(state, joining)
     })
+    return Effect.catchAllCause(restore(waiting), (cause) =>
+      joined && Cause.isInterruptedOnly(cause)
+        ? Effect.zipRight(interrupted(state, joining), Effect.failCause(cause))
+        : Effect.failCause(cause)
+    )
   })
 
 /** What became of transactions that ran on the spot as one; none where that cannot be, and nothing is written then. */

@@ -1,3 +1,4 @@
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -43,8 +44,13 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
         const since = Option.match(outage, { onNone: () => now, onSome: ({ since }) => since })
         outage = Option.some({ since, last: now, message })
       })
+    // Nothing runs here for a write that goes well.
     const watched = <A, E extends StoreConflict | StoreError>(write: Effect.Effect<A, E>) =>
-      Effect.tapError(write, (error) => (isOutage(error) ? failed(error) : Effect.void))
+      Effect.catchAllCause(write, (cause) => {
+        const refused = Effect.failCause(cause)
+        const error = Option.filter(Cause.failureOption(cause), isOutage)
+        return Option.isSome(error) ? Effect.zipRight(failed(error.value), refused) : refused
+      })
     const commit: ExecutionStore["commit"] = (execution, commit) => watched(store.commit(execution, commit))
     const commitEach: ExecutionStore["commitEach"] = (commits) =>
       Effect.tap(store.commitEach(commits), (exits) => {

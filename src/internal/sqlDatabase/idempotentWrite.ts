@@ -50,10 +50,14 @@ const takeOld = (database: Database, now: number): ReadonlyArray<Answered> => {
 }
 
 /** An answer of a database within the process is never lost, so that nothing is sent twice and no key is ever stored. */
-const unmarked = ({ driver }: Database, call: Call, { after = [], before = [], main }: Marked) =>
-  Effect.map(
-    driver.transaction(call, [...before, main, ...after]),
-    (results): StatementResult => results[before.length] ?? nothing
+const unmarked = <A>(
+  { driver }: Database,
+  call: Call,
+  { after = [], before = [], main }: Marked,
+  read: (result: StatementResult) => A
+): Effect.Effect<A, Failure> =>
+  Effect.map(driver.transaction(call, [...before, main, ...after]), (results) =>
+    read(results[before.length] ?? nothing)
   )
 
 /** Sends the write and its key, removes old keys with it, and finds out what became of it. */
@@ -78,8 +82,16 @@ export const run = (
   database: Database,
   call: Call,
   build: (key: string) => Marked
-): Effect.Effect<StatementResult, Failure> => {
-  if (database.driver.embedded === true) return unmarked(database, call, build(keyPrefix))
+): Effect.Effect<StatementResult, Failure> => runAs(database, call, build, (result) => result)
+
+/** {@link run}, which gives what is read of that. */
+export const runAs = <A>(
+  database: Database,
+  call: Call,
+  build: (key: string) => Marked,
+  read: (result: StatementResult) => A
+): Effect.Effect<A, Failure> => {
+  if (database.driver.embedded === true) return unmarked(database, call, build(keyPrefix), read)
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const key = keyOf(now, yield* Ids.next)
@@ -94,6 +106,6 @@ export const run = (
       })
     )
     if (!lost) database.answered.push({ key, at: yield* Clock.currentTimeMillis })
-    return Option.getOrElse(outcome, () => nothing)
+    return read(Option.getOrElse(outcome, () => nothing))
   })
 }

@@ -15,7 +15,7 @@ type Emits = Parameters<Encoded["enqueue"]>[0]
 /** Writes events that come from outside of any commit: those that wait first, so that the seqs are those of the others. */
 const enqueue = (database: Database, { delayed, emits }: Emits) => {
   const { sql } = database
-  const result = idempotentWrite.run(database, { operation: "enqueue" }, (key) => {
+  const build = (key: string): idempotentWrite.Marked => {
     const later = { sql: sql.delayed.enqueue, params: [delayedParam(delayed), key] }
     if (emits.length === 0) return { main: later }
     const few = sql.outbox.enqueueFew[emits.length - 1]
@@ -24,8 +24,10 @@ const enqueue = (database: Database, { delayed, emits }: Emits) => {
         ? { sql: sql.outbox.enqueue, params: [emitsParam(emits), key] }
         : { sql: few, params: [...fewParams(emits), key] }
     return { before: delayed.length === 0 ? [] : [later], main }
-  })
-  return Effect.map(result, (result) => (emits.length === 0 ? [] : seqsOf(result)))
+  }
+  return idempotentWrite.runAs(database, { operation: "enqueue" }, build, (result) =>
+    emits.length === 0 ? [] : seqsOf(result)
+  )
 }
 
 /** Events to deliver. */

@@ -31,17 +31,20 @@ const told = (name: string): Ended => {
   }
 }
 
-/** Measures an operation, and counts its failures. */
+/** Measures an operation, and counts its failures; in a span, where one is given. */
 const operation = (name: string) => {
   const tell = told(name)
   return <A, E extends Failure>(
     effect: Effect.Effect<A, E>,
-    ended?: (exit: Exit.Exit<A, E>, labels: metrics.Labels) => void
-  ): Effect.Effect<A, E> =>
-    metrics.timed(effect, (exit, time, labels) => {
+    ended?: (exit: Exit.Exit<A, E>, labels: metrics.Labels) => void,
+    span?: metrics.Span
+  ): Effect.Effect<A, E> => {
+    const end = (exit: Exit.Exit<A, E>, time: number, labels: metrics.Labels): void => {
       tell(exit, time, labels)
       ended?.(exit, labels)
-    })
+    }
+    return span === undefined ? metrics.timed(effect, end) : metrics.timedInSpan(effect, span, end)
+  }
 }
 
 const applied = metrics.instrument(Metrics.commits, { outcome: "applied" })
@@ -75,8 +78,9 @@ const countCommit = (exit: Exit.Exit<unknown, Failure>, step: Commit | undefined
 const measureCommit =
   (run: ExecutionStore["commit"]): ExecutionStore["commit"] =>
   (execution, step) =>
-    commit(run(execution, step), (exit, labels) => countCommit(exit, step, labels)).pipe(
-      metrics.withSpan("ExecutionStore.commit", () => ({
+    commit(run(execution, step), (exit, labels) => countCommit(exit, step, labels), {
+      name: "ExecutionStore.commit",
+      options: () => ({
         kind: (step?.emits?.length ?? 0) > 0 ? "producer" : "internal",
         attributes: {
           executionId: execution.id,
@@ -84,8 +88,8 @@ const measureCommit =
           version: execution.version,
           emits: step?.emits?.length ?? 0
         }
-      }))
-    )
+      })
+    })
 
 /** Each of several operations of one moment, that take as long as all of them, is measured as if it were by itself. */
 const measureEach = <Args, A, E extends Failure>(
@@ -127,13 +131,12 @@ const measureCommits = (
 const measuredEnqueue =
   (run: ExecutionStore["enqueue"]): ExecutionStore["enqueue"] =>
   (emits, options) =>
-    enqueue(run(emits, options), (exit, labels) => {
-      if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
-    }).pipe(
-      metrics.withSpan("ExecutionStore.enqueue", () => ({
-        kind: "producer",
-        attributes: { emits: emits.length }
-      }))
+    enqueue(
+      run(emits, options),
+      (exit, labels) => {
+        if (Exit.isSuccess(exit)) Metrics.emits.unsafeUpdate(emits.length, labels)
+      },
+      { name: "ExecutionStore.enqueue", options: () => ({ kind: "producer", attributes: { emits: emits.length } }) }
     )
 
 const measuredBury =

@@ -76,23 +76,28 @@ export const clockOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Clock.Cloc
  * Tells how an effect ended and how many seconds it took, unless it was interrupted, with the span around it, where a tracer is installed.
  * Every commit is measured: this costs less than updating a metric by an effect of its own, or than annotating a span that is not there.
  */
-export const timed = <A, E, R>(
+export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>, ended: Ended<A, E>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) => timedIn(fiber, effect, ended))
+
+type Ended<A, E> = (exit: Exit.Exit<A, E>, seconds: number, labels: Labels, span: Tracer.Span | undefined) => void
+
+const timedIn = <A, E, R>(
+  fiber: Fiber.RuntimeFiber<unknown, unknown>,
   effect: Effect.Effect<A, E, R>,
-  ended: (exit: Exit.Exit<A, E>, seconds: number, labels: Labels, span: Tracer.Span | undefined) => void
-): Effect.Effect<A, E, R> =>
-  Effect.withFiberRuntime((fiber) => {
-    const clock = clockOf(fiber)
-    const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
-    const began = clock.unsafeCurrentTimeNanos()
-    const end = (exit: Exit.Exit<A, E>) => {
-      ended(exit, Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels, spanOf(fiber))
-      return exit
-    }
-    return Effect.matchCauseEffect(effect, {
-      onFailure: (cause) => end(Exit.failCause(cause)),
-      onSuccess: (value) => end(Exit.succeed(value))
-    })
+  ended: Ended<A, E>
+): Effect.Effect<A, E, R> => {
+  const clock = clockOf(fiber)
+  const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+  const began = clock.unsafeCurrentTimeNanos()
+  const end = (exit: Exit.Exit<A, E>) => {
+    ended(exit, Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels, spanOf(fiber))
+    return exit
+  }
+  return Effect.matchCauseEffect(effect, {
+    onFailure: (cause) => end(Exit.failCause(cause)),
+    onSuccess: (value) => end(Exit.succeed(value))
   })
+}
 
 /** Begins to measure several pieces of work that begin together; what it gives says how long it has been, and the tags of the fiber. */
 export const begin = (
@@ -121,3 +126,21 @@ export const withSpan =
     Effect.withFiberRuntime((fiber) =>
       isTraced(fiber) ? Effect.withSpan(effect, name, printableSpan(options())) : effect
     )
+
+/** A span: its name, and what else is said of it. */
+export interface Span {
+  readonly name: string
+  readonly options: () => Tracer.SpanOptions
+}
+
+/** {@link timed}, in a span as {@link withSpan} makes one. */
+export const timedInSpan = <A, E>(
+  effect: Effect.Effect<A, E>,
+  { name, options }: Span,
+  ended: Ended<A, E>
+): Effect.Effect<A, E> =>
+  Effect.withFiberRuntime((fiber) =>
+    isTraced(fiber)
+      ? Effect.withSpan(timed(effect, ended), name, printableSpan(options()))
+      : timedIn(fiber, effect, ended)
+  )

@@ -68,6 +68,48 @@ describe("group commit", () => {
     })
   )
 
+  it.scoped(
+    "tells many callers in turns of the event loop, in their order, and begins no other list before all are told",
+    () =>
+      Effect.gen(function* () {
+        const { driver, lists } = recorder()
+        const turns: Array<() => void> = []
+        const group = yield* GroupCommit.make(
+          { ...driver, inTurn: (task) => void turns.push(task) },
+          { ...limits, maxCommits: 100 }
+        )
+        const told: Array<number> = []
+        const commit = (i: number) => Effect.asVoid(group.transaction(call(`${i}`), [statement(`${i}`)]))
+        const twice = (i: number) =>
+          Effect.zipRight(
+            Effect.tap(commit(i), () => told.push(i)),
+            commit(i)
+          )
+        const all = yield* Effect.fork(
+          Effect.forEach(
+            Array.from({ length: 100 }, (_, i) => i),
+            twice,
+            { concurrency: "unbounded", discard: true }
+          )
+        )
+        const settled = Effect.repeatN(Effect.yieldNow(), 20)
+        yield* settled
+        expect([told.length, lists.length, turns.length]).toEqual([0, 1, 1])
+        turns.shift()?.()
+        yield* settled
+        expect([told.length, lists.length, turns.length]).toEqual([64, 1, 1])
+        turns.shift()?.()
+        yield* settled
+        expect(told).toEqual(Array.from({ length: 100 }, (_, i) => i))
+        expect(lists.map((list) => list.length)).toEqual([100, 100])
+        for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
+          turn()
+          yield* settled
+        }
+        yield* Fiber.join(all)
+      })
+  )
+
   it.scoped("fails only the member that is rejected", () =>
     Effect.gen(function* () {
       const { driver, lists } = recorder()

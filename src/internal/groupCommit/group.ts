@@ -13,7 +13,7 @@ import type { Statement } from "../../SqlDriver.js"
 import * as telemetryContext from "../telemetry/context.js"
 import * as metrics from "../telemetry/metrics.js"
 import type { Failure, LazyDriver, Results } from "./lazyDriver.js"
-import { failAll, type Member, type Outcome, settle, succeedAll } from "./member.js"
+import { failed, type Member, type Outcome, settle, settleAll, succeeded } from "./member.js"
 
 /** - `maxCommits`, `maxBytes`: how much one transaction takes at most; a single larger list still goes, alone. */
 export interface Limits {
@@ -105,13 +105,15 @@ export const leave = (group: Group, member: Member): Fiber.RuntimeFiber<void> | 
 
 /** Lets every fiber that is about to commit do so first; where there are some, also those that are only being forked. */
 const schedule = (group: Group): void => {
-  const soon = (task: () => void): void => group.environment.scheduler.scheduleTask(task, 0)
   group.phase = { _tag: "Scheduled" }
-  soon(() => {
-    if (group.waiting.length > 1) soon(() => soon(() => start(group)))
+  soon(group, () => {
+    if (group.waiting.length > 1) soon(group, () => soon(group, () => start(group)))
     else start(group)
   })
 }
+
+/** Runs a task when the fibers have run that are about to. */
+const soon = (group: Group, task: () => void): void => group.environment.scheduler.scheduleTask(task, 0)
 
 /** One shared transaction, and its members from when it has begun. */
 interface Round {
@@ -132,18 +134,48 @@ const start = (group: Group): void => {
   if (attempted === undefined || round.members === undefined) {
     startFiber(group, round)
   } else {
-    measure(group, round.members.length)
-    settleOnTheSpot(round.members, attempted)
-    ended(group)
+    const { members } = round
+    measure(group, members.length)
+    tell(group, members, outcomesOf(members, attempted), () => ended(group))
   }
 }
 
-/** Settles the members of a transaction that needed no fiber; gives their outcomes. */
-export const settleOnTheSpot = (
+/** What became of the members of a transaction that needed no fiber. */
+export const outcomesOf = (
   members: ReadonlyArray<Member>,
   attempted: Either.Either<Results, Failure>
 ): ReadonlyArray<Outcome> =>
-  Either.isRight(attempted) ? succeedAll(members, attempted.right) : failAll(members, Cause.fail(attempted.left))
+  Either.isRight(attempted) ? succeeded(members, attempted.right) : failed(members, Cause.fail(attempted.left))
+
+// What so many callers do next takes about as long as the transaction took. It is no less than what a relay does at once: told of in smaller
+// parts, its events would be worked off in smaller parts too, which costs a third more.
+const toldTogether = 64
+
+// So few are told at once: nobody has to wait for what they do next.
+const few = 8
+
+/**
+ * Tells the members what became of them. Where there are many, the callers may have a lot to do now: others of the event loop have their turn before
+ * where it is time for it. The next transaction waits until all are told, as most of them come back for it.
+ */
+const tell = (
+  group: Group,
+  members: ReadonlyArray<Member>,
+  outcomes: ReadonlyArray<Outcome>,
+  done: () => void
+): void => {
+  const { inTurn } = group.driver
+  if (inTurn === undefined || members.length <= few) {
+    settleAll(members, outcomes)
+    done()
+    return
+  }
+  inTurn(() => {
+    settleAll(members.slice(0, toldTogether), outcomes)
+    if (members.length <= toldTogether) done()
+    else soon(group, () => tell(group, members.slice(toldTogether), outcomes.slice(toldTogether), done))
+  })
+}
 
 /** Whether so many can share one transaction. */
 export const fits = ({ limits }: Group, members: ReadonlyArray<Member>): boolean =>
@@ -191,7 +223,7 @@ const run = (group: Group, round: Round): Effect.Effect<void> =>
     return Effect.flatMap(Effect.exit(Effect.interruptible(ran)), (exit) => {
       if (round.members === undefined) return Effect.sync(() => neverBegan(group, exit, calls))
       measure(group, round.members.length)
-      return settleAll(group, round.members, exit)
+      return tellAll(group, round.members, exit)
     })
   })
 
@@ -200,19 +232,17 @@ const neverBegan = (group: Group, exit: Outcome, calls: number): void => {
   if (Exit.isSuccess(exit) || Exit.isInterrupted(exit)) return
   const { waiting } = group
   group.waiting = waiting.filter((member) => member.number > calls)
-  failAll(
-    waiting.filter((member) => member.number <= calls),
-    exit.cause
-  )
+  const first = waiting.filter((member) => member.number <= calls)
+  settleAll(first, failed(first, exit.cause))
 }
 
-const settleAll = (group: Group, members: ReadonlyArray<Member>, exit: Outcome): Effect.Effect<void> => {
+const tellAll = (group: Group, members: ReadonlyArray<Member>, exit: Outcome): Effect.Effect<void> => {
   if (Exit.isFailure(exit) && members.length > 1 && isRejected(exit.cause)) {
     return Effect.forEach(members, (member) => runAlone(group, member), { discard: true })
   }
-  return Effect.sync(() => {
-    if (Exit.isSuccess(exit)) succeedAll(members, exit.value)
-    else failAll(members, exit.cause)
+  return Effect.async((resume) => {
+    const outcomes = Exit.isSuccess(exit) ? succeeded(members, exit.value) : failed(members, exit.cause)
+    tell(group, members, outcomes, () => resume(Effect.void))
   })
 }
 

@@ -76,7 +76,7 @@ const attemptAll = (
   const attempted = state.driver.attempt?.(first.call, () => members.flatMap(({ statements }) => statements))
   if (attempted === undefined) return undefined
   group.measure(state, members.length)
-  return group.settleOnTheSpot(members, attempted)
+  return group.outcomesOf(members, attempted)
 }
 
 /** Runs transactions of one caller together, and with those of others; each is applied or fails by itself. */

@@ -17,6 +17,8 @@ export interface LazyDriver extends Omit<SqlDriver, "transaction"> {
     call: Call,
     statements: () => ReadonlyArray<Statement>
   ) => Either.Either<Results, Failure> | undefined
+  /** Runs a task in this turn of the event loop where there is time left, and else in one of the next; none where nobody waits for turns. */
+  readonly inTurn?: ((task: () => void) => void) | undefined
 }
 
 /** A driver whose transactions need no beginning of their own: one request, or one batch. */

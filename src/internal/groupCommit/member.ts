@@ -78,19 +78,26 @@ export const settle = (member: Member, outcome: Outcome): Outcome => {
   return outcome
 }
 
-/** Gives each member its part of the results of all their statements, which ran one after the other. */
-export const succeedAll = (members: ReadonlyArray<Member>, results: Results): ReadonlyArray<Outcome> => {
+/** The outcome of each member by its place, where all their statements ran one after the other. */
+export const succeeded = (members: ReadonlyArray<Member>, results: Results): ReadonlyArray<Outcome> => {
   let end = 0
   return members.map((member) => {
     const start = end
     end += member.statements.length
-    return settle(member, Exit.succeed(results.slice(start, end)))
+    return Exit.succeed(results.slice(start, end))
   })
 }
 
-/** Fails each member with what befell all of them. */
-export const failAll = (members: ReadonlyArray<Member>, cause: Cause.Cause<Failure>): ReadonlyArray<Outcome> =>
-  members.map((member) => settle(member, Exit.failCause(Cause.map(cause, (error) => attribute(member.call, error)))))
+/** What befell all of them, for each member. */
+export const failed = (members: ReadonlyArray<Member>, cause: Cause.Cause<Failure>): ReadonlyArray<Outcome> =>
+  members.map((member) => Exit.failCause(Cause.map(cause, (error) => attribute(member.call, error))))
+
+export const settleAll = (members: ReadonlyArray<Member>, outcomes: ReadonlyArray<Outcome>): void => {
+  for (const [i, member] of members.entries()) {
+    const outcome = outcomes[i]
+    if (outcome !== undefined) settle(member, outcome)
+  }
+}
 
 /** The error of a shared transaction, with the operation and execution of one caller. */
 export const attribute = (call: Call, error: Failure): Failure => {

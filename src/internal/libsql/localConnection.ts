@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { make as makeTurn } from "../sqlite/eventLoop.js"
+import { make as makeTurn, type Turn, tasksOf } from "../sqlite/eventLoop.js"
 import { retryWhileBusy } from "./busyRetry.js"
 import { Failure, isBusy, ofLocal } from "./error.js"
 
@@ -22,10 +22,12 @@ type Use = <A>(kind: "read" | "write", run: (client: Client) => Promise<A>) => E
  *
  * - `use`: runs on the client; a lock is waited for, and then it runs again.
  * - `own`: begins a transaction, for one who then keeps the client to itself: the uses of others wait until `giveBack`.
+ * - `inTurn`: runs a task in a turn of the event loop in which there is time left; none where nobody waits for turns.
  */
 export interface Connection {
   readonly use: Use
   readonly own: <T>(begin: (client: Client) => Promise<T>) => Effect.Effect<Owned<T>, Failure>
+  readonly inTurn: Turn["run"] | undefined
 }
 
 /** What was begun on a client that nobody else uses. After a use of it met a lock, or the disk failed, it cannot be used any more. */
@@ -186,7 +188,7 @@ const lend = <T>(state: State, options: Options, client: Client, begun: T): Owne
 export const make = (options: Options): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
     const alone = yield* Effect.makeSemaphore(1)
-    const turn = makeTurn().wait
+    const turn = makeTurn()
     const wait = retryWhileBusy(options.busyTimeout)
     const state: State = { client: undefined, closed: false, owned: false, locked: undefined, probedAt: 0 }
 
@@ -205,11 +207,11 @@ export const make = (options: Options): Effect.Effect<Connection, never, Scope.S
           waiting = true
           return attempted
         })
-        return wait(Effect.zipRight(turn, alone.withPermits(1)(once)))
+        return wait(Effect.zipRight(turn.wait, alone.withPermits(1)(once)))
       })
 
     const own: Connection["own"] = (begin) =>
       use("write", async (client) => lend(state, options, client, await begin(client)))
 
-    return { use, own }
+    return { use, own, inTurn: yield* tasksOf(turn) }
   })

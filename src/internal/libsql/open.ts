@@ -80,7 +80,12 @@ const openLocal = (options: Decoded, { filename }: address.Local): Opening =>
     const own = yield* local.make(connection)
     const transactions = filename === undefined ? own : yield* local.make(connection)
     return {
-      driver: { embedded: true, exclusive: filename === undefined, ...driver.make(localDatabase(own)) },
+      driver: {
+        embedded: true,
+        exclusive: filename === undefined,
+        inTurn: own.inTurn,
+        ...driver.make(localDatabase(own))
+      },
       client: yield* localClient.make(yield* Effect.runtime<never>(), own, transactions),
       replica: noReplica,
       place: filename ?? ":memory:"

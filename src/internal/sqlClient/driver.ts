@@ -11,6 +11,7 @@ import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import * as busyRetry from "../sqlite/busyRetry.js"
 import { problemOf, toStoreError } from "../sqlite/error.js"
+import { make as makeTurn, tasksOf } from "../sqlite/eventLoop.js"
 import { check, refused } from "./client.js"
 import { using } from "./connection.js"
 import * as joinedTransaction from "./joinedTransaction.js"
@@ -64,10 +65,12 @@ const tryReserving = (state: Client): Effect.Effect<void, StoreUnavailable | Sto
   )
 
 /** The driver outside of the caller's transactions. */
-const makeOwn = (state: Client, busyTimeout: Duration.Duration): LazyDriver => {
-  const retryWhileBusy = busyRetry.make(busyTimeout)
-  return {
+const makeOwn = (state: Client, busyTimeout: Duration.Duration): Effect.Effect<LazyDriver> => {
+  const turn = makeTurn()
+  const retryWhileBusy = busyRetry.make(busyTimeout, turn)
+  return Effect.map(tasksOf(turn), (inTurn) => ({
     embedded: true,
+    inTurn,
     transaction: (call, statements) =>
       retryWhileBusy(
         call,
@@ -78,7 +81,7 @@ const makeOwn = (state: Client, busyTimeout: Duration.Duration): LazyDriver => {
         call,
         reserved(state, ({ use }) => ownTransaction.read(use, statement))
       )
-  }
+  }))
 }
 
 /**
@@ -94,7 +97,7 @@ export const make = ({
     yield* check(client)
     const state: Client = { client, last: undefined }
     yield* tryReserving(state)
-    const lazy = makeOwn(state, busyTimeout)
+    const lazy = yield* makeOwn(state, busyTimeout)
     const own: SqlDriver = groupCommit
       ? yield* group.make(lazy, group.embedded)
       : { ...lazy, transaction: (call, statements) => lazy.transaction(call, () => statements) }

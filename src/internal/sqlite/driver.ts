@@ -16,7 +16,7 @@ import * as busyRetry from "./busyRetry.js"
 import { check, isFilename, memory } from "./checkFile.js"
 import * as sqliteConnection from "./connection.js"
 import { mayBeApplied, toStoreError } from "./error.js"
-import { make as makeTurn } from "./eventLoop.js"
+import { make as makeTurn, tasksOf } from "./eventLoop.js"
 import { logOf, OpenFiles } from "./openFiles.js"
 import * as otherWrites from "./otherWrites.js"
 import * as snapshot from "./snapshot.js"
@@ -85,6 +85,7 @@ export const make = ({
           call,
           Effect.suspend(() => connection.transaction(statements))
         ),
+      inTurn: yield* tasksOf(turn),
       attempt: (call, statements) => (turn.take() ? attempt(connection, call, statements) : undefined),
       query: (call, statement) => retryWhileBusy(call, connection.query(statement))
     }

@@ -69,7 +69,7 @@ const names = { alone: "better-sqlite3, a transaction each", together: "better-s
 const targets = ({ bytes, durability, writers }: Case) => {
   const asked = bytes === kib
   return {
-    alone: asked && durability === "full" ? { 1: Figure.atLeast(0.75), 64: Figure.atLeast(3.5) }[writers] : undefined,
+    alone: asked && durability === "full" ? { 1: Figure.atLeast(0.85), 64: Figure.atLeast(3.5) }[writers] : undefined,
     together: asked && writers === 64 ? Figure.atLeast(0.5) : undefined,
     cpu: asked && writers === 64 ? Figure.atMost(2) : undefined
   }

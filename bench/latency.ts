@@ -140,10 +140,10 @@ export const latency: Topic = (settings) =>
     const lates = of(late, "value")
     const timeouts = of(late, "baseline")
     return [
-      figure(`${event}, p50`, 0.5, latencies, insert, inserts, Figure.valueAtMost(3)),
-      figure(`${event}, p99`, 0.99, latencies, insert, inserts, Figure.valueAtMost(10)),
+      figure(`${event}, p50`, 0.5, latencies, insert, inserts, Figure.valueAtMost(0.8)),
+      figure(`${event}, p99`, 0.99, latencies, insert, inserts, Figure.valueAtMost(3)),
       figure(`${event}, p50`, 0.5, latencies, queue, queued),
-      figure(`${timer}, p50`, 0.5, lates, "setTimeout", timeouts, Figure.valueAtMost(5)),
-      figure(`${timer}, worst`, 1, lates, "setTimeout", timeouts, Figure.valueAtMost(50))
+      figure(`${timer}, p50`, 0.5, lates, "setTimeout", timeouts, Figure.valueAtMost(2)),
+      figure(`${timer}, worst`, 1, lates, "setTimeout", timeouts, Figure.valueAtMost(8))
     ]
   })

@@ -1,5 +1,6 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
@@ -77,5 +78,23 @@ export const on = (store: ExecutionStore, { bytes, commits, executions: ids = ex
     }
     const round: Round<StoreError> = (seconds) =>
       measure.timed(committing(Effect.map(measure.loop(executions.length, seconds, send), ({ count }) => count)))
-    return { runtime, round, committing, sendTo }
+    /** A round in which so many events a second are sent, to one execution after the other, however long each takes. */
+    const paced = (rate: number, seconds: number) =>
+      measure.timed(
+        committing(
+          Effect.gen(function* () {
+            const begun = performance.now()
+            const count = Math.max(1, Math.floor(rate * seconds))
+            const sending: Array<Fiber.RuntimeFiber<unknown, StoreError>> = []
+            while (sending.length < count) {
+              yield* Effect.sleep("1 millis")
+              const due = Math.min(count, Math.ceil(((performance.now() - begun) * rate) / 1000))
+              while (sending.length < due) sending.push(yield* Effect.fork(sendTo(ids[sending.length % ids.length])))
+            }
+            yield* Fiber.joinAll(sending)
+            return count
+          })
+        )
+      )
+    return { runtime, round, paced, committing, sendTo }
   })

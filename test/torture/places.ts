@@ -38,6 +38,12 @@ const integrity = (root: string, filename: string): Effect.Effect<ReadonlyArray<
 const chosen = (only: ReadonlyArray<string>, faults: ReadonlyArray<Faults.Fault>): ReadonlyArray<Faults.Fault> =>
   only.length === 0 ? faults : faults.filter(({ name }) => only.includes(name))
 
+/**
+ * The store that looks at a file between losses of power, which replace it. A client of libSQL keeps a file that it has closed until garbage is
+ * collected, and would go on by what it knows of the one before.
+ */
+const looking = (name: Extract<StoreName, { readonly filename: string }>): StoreName => ({ ...name, _tag: "Sqlite" })
+
 const onFile = (
   { directory, options, program, root }: Context,
   name: Extract<StoreName, { readonly filename: string }>,
@@ -59,7 +65,7 @@ const onFile = (
         begin: files.begin,
         cut: only.length === 0 || only.includes("loss of power") ? files.cut : undefined,
         calm: files.calm,
-        store: Store.layer({ name, durability, prefix: "" }),
+        store: Store.layer({ name: looking(name), durability, prefix: "" }),
         sound: integrity(root, name.filename),
         settings: { program, env: files.env, copies: false, store: text, durability, prefix: "", pause }
       }

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readlinkSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -7,6 +8,8 @@ import * as Temp from "../support/temp.js"
 import { bundle } from "./bundle.mjs"
 import { torture } from "./main.js"
 import { read } from "./options.js"
+import * as Places from "./places.js"
+import * as Snapshot from "./snapshot.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -22,6 +25,15 @@ const tortured = (...args: ReadonlyArray<string>) =>
     assert.isAbove(outcome.acknowledged, 0)
     return outcome
   })
+
+/** The databases of a directory that this process has open, where the system tells. */
+const opened = (directory: string): ReadonlyArray<string> => {
+  const descriptors = process.platform === "linux" ? readdirSync("/proc/self/fd") : []
+  return descriptors
+    .map((fd) => `/proc/self/fd/${fd}`)
+    .flatMap((path) => (existsSync(path) ? [readlinkSync(path)] : []))
+    .filter((path) => path.startsWith(`${directory}/store.db`))
+}
 
 /** Few processes and slow clients, for a machine that does other things too. */
 const few = ["--processes", "2", "--pause", "100"]
@@ -75,6 +87,20 @@ describe("Processes that are tortured", () => {
         yield* tortured("--store", `rqlite:${urls.join(",")}`, "--rounds", "1", "--seconds", "4", "--seed", "2", ...few)
       })
   )
+
+  for (const kind of ["sqlite:", "libsql:file:"]) {
+    it.scopedLive(`on ${kind} are judged by who keeps no file that a loss of power replaces`, () =>
+      Effect.gen(function* () {
+        const directory = yield* Temp.directory
+        const options = yield* read(["--store", `${kind}${directory}/store.db`])
+        if (options === undefined) return assert.fail("there are options")
+        const { place } = yield* Places.find({ options, root, program: "", directory })
+        const found = yield* Effect.provide(Snapshot.take(["a"]), place.store)
+        assert.deepStrictEqual([found.executions.size, found.corrupt], [0, []])
+        assert.deepStrictEqual(opened(directory), [])
+      })
+    )
+  }
 
   for (const [args, says] of refusals) {
     it.effect(`are not those of ${JSON.stringify(args.slice(-2).join(" "))}`, () =>

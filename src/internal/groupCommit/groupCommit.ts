@@ -6,6 +6,7 @@ import type * as Scope from "effect/Scope"
 import type { Call, SqlDriver, Statement, Transaction } from "../../SqlDriver.js"
 import { StoreUnavailable } from "../../StoreError.js"
 import * as group from "./group.js"
+import * as insertTogether from "./insertTogether.js"
 import type { Failure, LazyDriver, Results } from "./lazyDriver.js"
 import * as member from "./member.js"
 
@@ -134,7 +135,7 @@ const interrupted = (state: group.Group, left: member.Member): Effect.Effect<unk
  */
 export const make = (driver: LazyDriver, limits: group.Limits): Effect.Effect<SqlDriver, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const state = yield* group.make(driver, limits)
+    const state = yield* group.make(insertTogether.make(driver), limits)
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         state.closed = true

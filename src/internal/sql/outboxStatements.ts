@@ -12,6 +12,13 @@ import {
   pairs
 } from "./expressions.js"
 
+/** Puts so many events into the outbox, whose texts are parameters of their own. */
+const enqueue = (p: string, count: number): string => lines`
+  INSERT INTO ${p}outbox (seq, target_id, event)
+  SELECT ${nextNumber(`${p}outbox`)}, column1, column2
+  FROM ${pairs(count)}
+  WHERE ${notAppliedYet(p)}`
+
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
   enqueue: lines`
@@ -21,14 +28,10 @@ export const makeOutboxSql = (p: string) => ({
     WHERE ${notAppliedYet(p)}
     ORDER BY key`,
 
-  enqueueFew: Array.from(
-    { length: fewEmits },
-    (_, i) => lines`
-      INSERT INTO ${p}outbox (seq, target_id, event)
-      SELECT ${nextNumber(`${p}outbox`)}, column1, column2
-      FROM ${pairs(i + 1)}
-      WHERE ${notAppliedYet(p)}`
-  ),
+  enqueueFew: Array.from({ length: fewEmits }, (_, i) => enqueue(p, i + 1)),
+
+  /** The same for 1, 2, 4 and up to 64 events, which are sent one by one at the same time. */
+  enqueueSent: Array.from({ length: 7 }, (_, i) => enqueue(p, 2 ** i)),
 
   pending: lines`
     SELECT ${exact("o.seq")}, o.target_id, o.event, ${failure}

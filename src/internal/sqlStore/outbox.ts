@@ -1,30 +1,39 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
+import type { Statement } from "../../SqlDriver.js"
 import { delayedParam, emitsParam, fewParams, seqsOf, statement } from "../sql/commitPlan.js"
+import type { Sql } from "../sql/statements.js"
 import type { Database } from "../sqlDatabase/database.js"
 import * as fenced from "../sqlDatabase/fenced.js"
 import * as idempotentWrite from "../sqlDatabase/idempotentWrite.js"
 import * as numberedRows from "../sqlDatabase/numberedRows.js"
+import type { OneRow } from "../sqlDatabase/oneRow.js"
 import * as pages from "../sqlDatabase/pages.js"
 import * as repeatableWrite from "../sqlDatabase/repeatableWrite.js"
 import { failed } from "./rows.js"
 
 type Emits = Parameters<Encoded["enqueue"]>[0]
 
+/** Puts events into the outbox. One that is sent alone may share its statement with others. */
+const insertOf = (sql: Sql["outbox"], emits: Emits["emits"], key: string): Statement | OneRow => {
+  const few = sql.enqueueFew[emits.length - 1]
+  if (few === undefined) return { sql: sql.enqueue, params: [emitsParam(emits), key] }
+  const row = fewParams(emits)
+  const params = [...row, key]
+  return emits.length === 1
+    ? { sql: few, params, insert: { texts: sql.enqueueSent, row, last: key } }
+    : { sql: few, params }
+}
+
 /** Writes events that come from outside of any commit: those that wait first, so that the seqs are those of the others. */
 const enqueue = (database: Database, { delayed, emits }: Emits) => {
   const { sql } = database
-  const build = (key: string): idempotentWrite.Marked => {
-    const later = { sql: sql.delayed.enqueue, params: [delayedParam(delayed), key] }
-    if (emits.length === 0) return { main: later }
-    const few = sql.outbox.enqueueFew[emits.length - 1]
-    const main =
-      few === undefined
-        ? { sql: sql.outbox.enqueue, params: [emitsParam(emits), key] }
-        : { sql: few, params: [...fewParams(emits), key] }
-    return { before: delayed.length === 0 ? [] : [later], main }
-  }
+  const later = (key: string): Statement => ({ sql: sql.delayed.enqueue, params: [delayedParam(delayed), key] })
+  const build = (key: string): idempotentWrite.Marked =>
+    emits.length === 0
+      ? { main: later(key) }
+      : { before: delayed.length === 0 ? [] : [later(key)], main: insertOf(sql.outbox, emits, key) }
   return idempotentWrite.runAs(database, { operation: "enqueue" }, build, (result) =>
     emits.length === 0 ? [] : seqsOf(result)
   )

@@ -80,9 +80,10 @@ const discardLetters = (
   { armed, asked, cancelled, executionId, stopped, version }: EncodedCommit,
   add: (...params: ReadonlyArray<Param>) => void
 ): void => {
+  if (version === 0 || cancelled.length + armed.length + stopped.length + asked.activities.length === 0) return
   const paths = [...cancelled, ...armed.map(({ path }) => path)]
   const keys = [...stopped, ...asked.activities.map(({ key }) => key)]
-  if (version > 0 && paths.length + keys.length > 0) add(executionId, JSON.stringify(paths), JSON.stringify(keys))
+  add(executionId, JSON.stringify(paths), JSON.stringify(keys))
 }
 
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {

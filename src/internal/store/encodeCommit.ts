@@ -79,12 +79,18 @@ const demandSize = ({ characters, checks }: Write, written: Partial<EncodedCommi
 const limitOf = ({ event, result }: limits.Limits, { kind }: Event): limits.Limit =>
   kind === WellKnownKind.Finished && result.most < event.most ? result : event
 
+// Most commits have few of these, and each list that is made for nothing costs them.
+const none: readonly [] = []
+const noEmits: Pick<EncodedCommit, "emits" | "delayed"> = { emits: none, delayed: none }
+const noTimers: Pick<EncodedCommit, "armed" | "cancelled"> = { armed: none, cancelled: none }
+
 const emitsOf = (
   write: Write,
   emits: ReadonlyArray<Emit>,
   { now, traceparent }: Emission,
   idProblem: validate.Checks["eventId"]
 ): Pick<EncodedCommit, "emits" | "delayed"> => {
+  if (emits.length === 0) return noEmits
   const { checks } = write
   demandFew(write, "emits", emits)
   const atOnce: Array<EncodedEmit> = []
@@ -107,6 +113,7 @@ const emitsOf = (
 const asStored = (time: number): number => (time === 0 ? 0 : time)
 
 const timersOf = (write: Write, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit, "armed" | "cancelled"> => {
+  if (ops.length === 0) return noTimers
   const { checks } = write
   demandFew(write, "timers", ops)
   const last = new Map<string, TimerOp>()
@@ -125,6 +132,7 @@ const timersOf = (write: Write, ops: ReadonlyArray<TimerOp>): Pick<EncodedCommit
 }
 
 const spawnsOf = (write: Write, spawns: ReadonlyArray<Spawn>): EncodedCommit["spawns"] => {
+  if (spawns.length === 0) return none
   const { checks } = write
   demandFew(write, "spawns", spawns)
   return spawns.map((spawn, i) => {
@@ -151,6 +159,7 @@ const activitiesOf = (
   { now, traceparent }: Emission,
   { status }: Execution
 ): Pick<EncodedCommit, "asked" | "stopped"> => {
+  if (ops.length === 0) return { stopped: none, asked: { activities: none, askedAt: asStored(now), traceparent } }
   const { checks } = write
   demandFew(write, "activities", ops)
   const isEnd = endStatuses.includes(status)
@@ -231,8 +240,8 @@ export const encodeCommit = (
     if (commit.ack !== undefined) demandAck(checks, commit.ack)
     if (commit.processed !== undefined) validate.demand("processed", checks.eventId(commit.processed))
     const write: Write = { checks, characters: 0 }
-    const { delayed, emits } = emitsOf(write, commit.emits ?? [], emission, checks.eventId)
-    const { armed, cancelled } = timersOf(write, commit.timers ?? [])
+    const { delayed, emits } = emitsOf(write, commit.emits ?? none, emission, checks.eventId)
+    const { armed, cancelled } = timersOf(write, commit.timers ?? none)
     const { readsBack, text: data } = rowOf(write, after, token)
     const { trace } = commit
     const written: EncodedCommit = {
@@ -246,8 +255,8 @@ export const encodeCommit = (
       processed: commit.processed,
       armed,
       cancelled,
-      spawns: spawnsOf(write, commit.spawns ?? []),
-      ...activitiesOf(write, commit.activities ?? [], emission, after),
+      spawns: spawnsOf(write, commit.spawns ?? none),
+      ...activitiesOf(write, commit.activities ?? none, emission, after),
       attributes: commit.attributes && validate.attributes(checks, commit.attributes),
       trace: trace === undefined ? undefined : encode(write, traceStep, trace, "trace", checks.limits.commit).text,
       ack: commit.ack

@@ -87,7 +87,7 @@ export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, 
         up?.run("ends", workload.end, (exit) => {
           ended ||= Exit.isSuccess(exit)
         })
-      yield* world.run(wrong, 5 * second)
+      yield* world.run(wrong, 2 * second)
       remains = yield* Effect.withClock(left(truthOf(stage)), world.clock)
       if (ended && remains.due.length + remains.later === 0 && processes.every(({ running }) => running)) return
     }

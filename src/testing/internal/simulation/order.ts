@@ -75,8 +75,8 @@ const guard =
   (now: number) =>
   (step: Step.Builder<Context>): Step.Builder<Context> =>
     step.pipe(
-      Step.armTimerAt("guard", now + 4),
-      Step.updateContext((context: Context) => ({ ...context, guardAt: now + 4 }))
+      Step.armTimerAt("guard", now + 2),
+      Step.updateContext((context: Context) => ({ ...context, guardAt: now + 2 }))
     )
 
 const start = (step: Step.Builder<Context>, now: number): Step.Builder<Context> => {
@@ -85,8 +85,8 @@ const start = (step: Step.Builder<Context>, now: number): Step.Builder<Context> 
   const guarded = has(step, "guard") ? step : guard(now)(step)
   const begun = guarded.pipe(
     Step.advance("Working"),
-    Step.armTimer("first", "6 seconds"),
-    Step.emitAfter(id, "8 seconds", { kind: "Later" }),
+    Step.armTimer("first", "2 seconds"),
+    Step.emitAfter(id, "3 seconds", { kind: "Later" }),
     Step.run(Work, { depth: context.depth })
   )
   return context.depth === 0
@@ -97,7 +97,7 @@ const start = (step: Step.Builder<Context>, now: number): Step.Builder<Context> 
 const timedOut =
   (path: unknown, fireAt: unknown) =>
   (step: Step.Builder<Context>): Step.Builder<Context> => {
-    if (path === "first") return step.pipe(part("first"), Step.armTimer("second", "5 seconds"))
+    if (path === "first") return step.pipe(part("first"), Step.armTimer("second", "2 seconds"))
     const { guardAt } = step.execution.context
     if (path !== "guard" || fireAt === guardAt) return part(String(path))(step)
     return Step.updateContext(step, (context: Context) => ({

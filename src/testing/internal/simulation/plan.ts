@@ -72,17 +72,17 @@ const fault = (dice: dice_.Dice, processes: number): Undated => {
       _tag: "Request",
       process,
       how,
-      millis: dice.between(1, 8_000),
+      millis: dice.between(1, 4_000),
       kind: how === "frozen" ? "event" : dice.pick<Kind>("read", "write", "write", "write", "write", "write", "upkeep")
     }
   }
   if (which < 13) {
     const how = dice.pick<Trouble>("away", "busy", "disk-full", "read-only")
-    return { _tag: "Trouble", how, millis: dice.between(50, 8_000) }
+    return { _tag: "Trouble", how, millis: dice.between(50, 4_000) }
   }
-  if (which < 16) return { _tag: "Kill", process, steps: dice.between(1, 300), millis: dice.between(10, 10_000) }
+  if (which < 16) return { _tag: "Kill", process, steps: dice.between(1, 300), millis: dice.between(10, 5_000) }
   if (which < 17) return { _tag: "Restart", process }
-  if (which < 19) return { _tag: "Freeze", process, millis: dice.between(100, 12_000) }
+  if (which < 19) return { _tag: "Freeze", process, millis: dice.between(100, 7_000) }
   return {
     _tag: "Clock",
     process,

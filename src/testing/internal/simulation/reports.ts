@@ -19,7 +19,7 @@ const OldLive = Old.toLayer({
     step.pipe(
       Step.updateContext(({ looks }) => ({ looks: looks + 1 })),
       Step.advance("Writing"),
-      Old.armTimer("written", "3 seconds")
+      Old.armTimer("written", "1 second")
     ),
   Asked: (step) => Step.updateContext(step, ({ looks }) => ({ looks: looks + 1000 })),
   timers: { written: (step) => Old.finish(step, undefined) }
@@ -44,13 +44,13 @@ const ReportLive = Report.toLayer({
     step.pipe(
       Step.updateContext((context) => ({ ...context, begun: context.begun + 1 })),
       Step.advance("BeingWritten"),
-      Report.armTimer("written", "3 seconds")
+      Report.armTimer("written", "1 second")
     ),
   Asked: (step) => Step.updateContext(step, (context) => ({ ...context, asked: context.asked + 1 })),
   timers: { written: (step) => Report.finish(step, undefined) }
 })
 
-const schedule = { schedule: "*/10 * * * * *", timeZone: "UTC" } as const
+const schedule = { schedule: "*/5 * * * * *", timeZone: "UTC" } as const
 
 const name = "reports"
 

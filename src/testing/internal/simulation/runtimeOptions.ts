@@ -19,7 +19,7 @@ export interface RuntimeOptions {
 }
 
 /** For how many seconds retention keeps what has ended. */
-export const keeps = 6
+export const keeps = 3
 
 /**
  * What a seed makes of them. Small pages and few places make lanes wait, fall behind and leave rows in the store with little work. Each has
@@ -52,11 +52,11 @@ export const make = (
       // Where operators may remove what has ended, so may this.
       retention:
         (commands ?? ["purge"]).includes("purge") && dice("retention").chance(0.25)
-          ? { finished: `${keeps} seconds`, failed: dice("failed").chance(0.5), interval: "2 seconds", batchSize: 2 }
+          ? { finished: `${keeps} seconds`, failed: dice("failed").chance(0.5), interval: "1 second", batchSize: 2 }
           : undefined
     },
     leases:
-      alone || dice("leases").chance(0.15)
+      alone || dice("leases").chance(0.25)
         ? undefined
         : {
             count: dice("shards").pick(1, 4, 4, 7),

@@ -15,6 +15,12 @@ interface Entry {
   cancelled: boolean
 }
 
+/** How long is not worth a turn of the event loop, in microseconds. */
+const shortWait = 2_000
+
+/** So many tasks and steps of time come between two turns of the event loop at most. */
+const tasksInTurn = 256
+
 /** When the time of all worlds begins, in milliseconds since the epoch. */
 export const beginning = 1_700_000_000_000
 
@@ -104,11 +110,17 @@ export class World {
 
   /** Runs one task of one of those that have any; false where there is none. */
   private runTask(): boolean {
-    const ready = this.runners.filter((runner) => runner.ready())
-    const one = ready[this.dice.below(ready.length)]
-    if (one === undefined) return false
-    one.runOne()
-    return true
+    const { runners } = this
+    let ready = 0
+    for (const runner of runners) if (runner.ready()) ready++
+    if (ready === 0) return false
+    let nth = ready === 1 ? 0 : this.dice.below(ready)
+    for (const runner of runners) {
+      if (!runner.ready() || nth-- > 0) continue
+      runner.runOne()
+      return true
+    }
+    return false
   }
 
   /** Lets time pass to what comes next, where that is within so many microseconds. */
@@ -123,8 +135,17 @@ export class World {
   }
 
   /**
-   * Runs until it is said to be done, or until so many microseconds have passed; gives whether it is done. Between two steps of time the real
-   * event loop has a turn, for what waits for one.
+   * Whether what waits for a turn of the event loop must have one before time passes to what comes next. A turn costs as much as several
+   * tasks, and the answers of requests come within a millisecond or two: so only longer waits are worth it.
+   */
+  private isLong(): boolean {
+    const next = this.queue[0]
+    return next === undefined || next.at - this.now > shortWait
+  }
+
+  /**
+   * Runs until it is said to be done, or until so many microseconds have passed; gives whether it is done. Before more than a moment passes,
+   * and after so many tasks, the real event loop has a turn, for what waits for one.
    */
   run(done: () => boolean, micros: number): Effect.Effect<boolean> {
     const until = this.now + micros
@@ -132,23 +153,25 @@ export class World {
       let stopped = false
       const turn = (): void => {
         if (stopped) return
-        for (let i = 0; i < 256; i++) {
+        let hadTurn = true
+        for (let i = 0; i < tasksInTurn; i++) {
           if (done()) {
             resume(Effect.succeed(true))
             return
           }
           // A busy process does not stop the time of the others.
           if (this.dice.chance(0.02)) this.advance(5_000)
-          if (!this.runTask()) {
-            // What waits for a turn of the event loop has had it by now.
-            if (i > 0) break
-            if (this.now >= until) {
-              resume(Effect.succeed(done()))
-              return
-            }
-            if (!this.advance(until - this.now)) this.now = until
-            break
+          if (this.runTask()) {
+            hadTurn = false
+            continue
           }
+          // What waits for a turn of the event loop gets it.
+          if (!hadTurn && this.isLong()) break
+          if (this.now >= until) {
+            resume(Effect.succeed(done()))
+            return
+          }
+          if (!this.advance(until - this.now)) this.now = until
         }
         setImmediate(turn)
       }

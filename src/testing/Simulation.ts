@@ -63,7 +63,7 @@ export interface Workload<in out R = never> {
  * - `workload`: by default {@link orders}.
  * - `store`: the simulated database: `"memory"`, the default, or `"sqlite"`, which is an SQLite in memory behind the SQL of all databases.
  * - `processes`: how many there are, by default 1 to 3.
- * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 8 to 40.
+ * - `seconds`: for how long faults and operations come, in seconds of the simulated time, by default 5 to 22.
  * - `settleSeconds`: within which time everything must be done after the last fault, by default 600.
  * - `faults`, `operations`: how many there are, by default 6 to 20 and 7 to 24.
  * - `commands`: what operators do to executions, by default all of these.
@@ -92,7 +92,7 @@ export interface Options<R = never> {
  * - `plan`: the operations and faults that the seed made happen, and `ids` their numbers.
  * - `history`: what happened, in order, each with its time in seconds.
  * - `fingerprint`: is the same for runs that did the same.
- * - `seconds`: how much simulated time passed. `commits`: how many commits were acknowledged.
+ * - `seconds`: how much simulated time passed. `commits`: how many commits were acknowledged. `faults`: how many faults the plan had.
  *
  * @since 0.1.0
  * @category models
@@ -107,6 +107,7 @@ export interface Report {
   readonly fingerprint: string
   readonly seconds: number
   readonly commits: number
+  readonly faults: number
 }
 
 /**
@@ -147,7 +148,8 @@ export class SimulationFailed extends Schema.TaggedError<SimulationFailed>("hold
 
 /**
  * A workload of this library's own: orders with timers, delayed events, children and activities, clients that send events, some twice, and
- * transitions and activities that fail now and then; recurring reports, which a newer deployment migrates; deployments without one of these;
+ * transitions and activities that fail now and then; children that fail or give up; recurring reports, which a newer deployment
+ * migrates; deployments without one of these;
  * clients that redrive and discard dead letters, and pause the workers. It knows which of its parts must happen, each once.
  *
  * @since 0.1.0
@@ -222,7 +224,7 @@ export interface CheckOptions<R = never> extends Omit<Options<R>, "seed" | "only
 export const check = <R>(
   options: CheckOptions<R>
 ): Effect.Effect<
-  { readonly seeds: number; readonly seconds: number; readonly commits: number },
+  { readonly seeds: number; readonly seconds: number; readonly commits: number; readonly faults: number },
   SimulationFailed | StoreError
 > =>
   Effect.gen(function* () {
@@ -230,6 +232,7 @@ export const check = <R>(
     const { from = 1, seeds, shrinkRuns = 100, ...rest } = options
     let seconds = 0
     let commits = 0
+    let faults = 0
     for (let seed = from; seed < from + seeds; seed++) {
       const report = yield* internal.run({ ...rest, seed })
       if (report.problems.length > 0) {
@@ -237,8 +240,9 @@ export const check = <R>(
       }
       seconds += report.seconds
       commits += report.commits
+      faults += report.faults
     }
-    return { seeds, seconds, commits }
+    return { seeds, seconds, commits, faults }
   })
 
 const decodeCheck = decoder(

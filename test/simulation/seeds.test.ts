@@ -6,8 +6,8 @@ import { variant } from "../support/variant.js"
 import { tight } from "../support/wrongSources.js"
 
 const stores = [
-  ["memory", extent({ quick: 4, long: 150 })],
-  ["sqlite", extent({ quick: 2, long: 60 })]
+  ["memory", extent({ quick: 5, long: 200 })],
+  ["sqlite", extent({ quick: 3, long: 80 })]
 ] as const
 
 describe("A simulated world keeps its promises", () => {
@@ -18,7 +18,7 @@ describe("A simulated world keeps its promises", () => {
   it.live("where its limits are small", () =>
     Effect.flatMap(variant(tight), ({ orders, run }) =>
       Effect.gen(function* () {
-        for (let seed = 1; seed <= extent({ quick: 1, long: 60 }); seed++) {
+        for (let seed = 1; seed <= extent({ quick: 1, long: 80 }); seed++) {
           const { problems } = yield* run({ seed, workload: orders })
           assert.deepStrictEqual(problems, [], `seed ${seed}`)
         }

@@ -145,6 +145,42 @@ export const mutations: ReadonlyArray<Mutation> = [
     tamper: (encoded) => ({ ...encoded, endActivity: () => Effect.succeed(true) })
   },
   {
+    name: "a child is acknowledged, and now and then not created",
+    found:
+      /was never created|waits for .*(child|errand)|acknowledged as its version|was acknowledged|was read at version/,
+    tamper: (encoded) => {
+      let spawns = 0
+      return withCommit((_, commit) =>
+        commit.ack?._tag === "Spawn" && ++spawns % 3 === 0
+          ? Effect.as(encoded.ackSpawn(commit.ack.seq, commit.fence), { _tag: "Applied" as const, seqs: [] })
+          : encoded.commit(commit)
+      )(encoded)
+    }
+  },
+  {
+    name: "a child that is there is created once more",
+    found: /two commits of .* were acknowledged as its version 1/,
+    tamper: (encoded) => ({
+      ...withCommit((_, commit) => {
+        if (commit.ack?._tag !== "Spawn") return encoded.commit(commit)
+        return Effect.map(encoded.commit({ ...commit, ack: undefined }), (outcome) =>
+          outcome._tag === "Applied" ? outcome : { _tag: "Applied" as const, seqs: [] }
+        )
+      })(encoded),
+      ackSpawn: () => Effect.void
+    })
+  },
+  {
+    name: "the outcome of a child that has not gone well is not told",
+    found: /never got it|waits for .*errand/,
+    tamper: withCommit((encoded, commit) =>
+      encoded.commit({
+        ...commit,
+        emits: commit.emits.filter(({ event }) => !/"Finished".*"(failure|cancelled)"/s.test(event))
+      })
+    )
+  },
+  {
     name: "activities of processes that are gone stay with them",
     found: /activities|waits for .*work/,
     tamper: (encoded) => ({ ...encoded, releaseOrphans: Effect.succeed(0), activityOwners: () => Effect.succeed([]) })

@@ -1,7 +1,9 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import { constant } from "effect/Function"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Encoded } from "../../../EncodedStore.js"
 import * as group from "../../../internal/groupCommit/groupCommit.js"
@@ -29,7 +31,7 @@ import type { RuntimeOptions } from "./runtimeOptions.js"
 export interface Backend {
   readonly sql: boolean
   readonly truth: Encoded
-  readonly connect: (send: Send) => Effect.Effect<Encoded, StoreError, Scope.Scope>
+  readonly connect: (send: Send, wrong: (problem: string) => void) => Effect.Effect<Encoded, StoreError, Scope.Scope>
 }
 
 /** Of the options of a world, what its database is reached by. */
@@ -71,11 +73,57 @@ const rows = ({ breakable, connection }: Reach, call: Call, statement: Statement
     )
   )
 
+/**
+ * Transactions that share one, whose members must not suffer from each other: a statement that the database refuses is refused to him alone
+ * who asked for it.
+ */
+const shared = (driver: LazyDriver, wrong: (problem: string) => void): Effect.Effect<SqlDriver, never, Scope.Scope> => {
+  /** With how many others a statement was in the smallest transaction that was refused. */
+  const least = new WeakMap<Statement, number>()
+  const transaction: LazyDriver["transaction"] = (call, statements) => {
+    let sent: ReadonlyArray<Statement> = []
+    const remembered = () => {
+      sent = statements()
+      return sent
+    }
+    return Effect.tapErrorTag(driver.transaction(call, remembered), "StoreRejected", () =>
+      Effect.sync(() => {
+        for (const one of sent) least.set(one, Math.min(least.get(one) ?? sent.length, sent.length))
+      })
+    )
+  }
+  const told = ({ operation }: Call, asked: ReadonlyArray<Statement>, error: StoreError): void => {
+    const [first] = asked
+    if (error._tag === "StoreRejected" && first !== undefined && (least.get(first) ?? 0) > asked.length)
+      wrong(`${operation} was refused for what another transaction asked for: ${error.message}`)
+  }
+  return Effect.map(group.make({ ...driver, transaction }, group.embedded), ({ transactions, ...grouped }) => ({
+    ...grouped,
+    transaction: (call, asked) =>
+      Effect.tapError(grouped.transaction(call, asked), (error) => Effect.sync(() => told(call, asked, error))),
+    ...(transactions === undefined
+      ? {}
+      : {
+          transactions: (all) =>
+            Effect.tap(transactions(all), (exits) =>
+              Effect.sync(() => {
+                for (const [place, { call, statements }] of all.entries()) {
+                  const exit = exits[place]
+                  if (exit === undefined || Exit.isSuccess(exit)) continue
+                  Option.map(Cause.failureOption(exit.cause), (error) => told(call, statements, error))
+                }
+              })
+            )
+        })
+  }))
+}
+
 /** The driver that a process has of an SQLite. */
 const driver = (
   reach: Reach,
   { alone, exclusive, grouped }: Reached,
-  send: Send
+  send: Send,
+  wrong: (problem: string) => void
 ): Effect.Effect<SqlDriver, never, Scope.Scope> => {
   const where = { embedded: alone, exclusive }
   const query: SqlDriver["query"] = (call, statement) =>
@@ -87,7 +135,7 @@ const driver = (
       return send({ ...call, write: true }, (broken) => run(reach, call, asked, broken))
     })
   return grouped
-    ? group.make({ ...where, transaction, query }, group.embedded)
+    ? shared({ ...where, transaction, query }, wrong)
     : Effect.succeed({ ...where, query, transaction: (call, asked) => transaction(call, constant(asked)) })
 }
 
@@ -103,8 +151,8 @@ const sqlite = (reached: Reached): Effect.Effect<Backend, StoreError, Scope.Scop
     return {
       truth: encoded,
       sql: true,
-      connect: (send) =>
-        driver(reach, reached, send).pipe(
+      connect: (send, wrong) =>
+        driver(reach, reached, send, wrong).pipe(
           Effect.flatMap((driver) => sqlStore.open(driver, { traceMax })),
           Effect.map(({ encoded }) => encoded)
         )

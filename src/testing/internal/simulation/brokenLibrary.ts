@@ -21,8 +21,18 @@ export interface BrokenStatement {
 /** A broken statement, by a number that decides all of it. */
 export const ofNumber = (n: number): BrokenStatement => {
   const dice = dice_.make(n, "statement")
-  const code = dice.pick("FULL", "READONLY", "BUSY", "IOERR_WRITE", "IOERR_FSYNC", "NOMEM", "CORRUPT", "INTERRUPT")
-  const mayRollBack = !["READONLY", "BUSY"].includes(code)
+  const code = dice.pick(
+    "FULL",
+    "READONLY",
+    "BUSY",
+    "IOERR_WRITE",
+    "IOERR_FSYNC",
+    "NOMEM",
+    "CORRUPT",
+    "INTERRUPT",
+    "TOOBIG"
+  )
+  const mayRollBack = !["READONLY", "BUSY", "TOOBIG"].includes(code)
   return {
     nth: dice.below(10),
     code,

@@ -7,6 +7,7 @@ import * as ExecutionRuntime from "../../../ExecutionRuntime.js"
 import * as ExecutionStore from "../../../ExecutionStore.js"
 import type * as QueueWorker from "../../../QueueWorker.js"
 import type { StoreError } from "../../../StoreError.js"
+import { healthOf } from "./looks.js"
 import type { Process } from "./processes.js"
 import type { Stage } from "./run.js"
 
@@ -89,7 +90,8 @@ export const settle = <R>(stage: Stage<R>, micros: number): Effect.Effect<void, 
         })
       yield* world.run(wrong, 2 * second)
       remains = yield* Effect.withClock(left(truthOf(stage)), world.clock)
-      if (ended && remains.due.length + remains.later === 0 && processes.every(({ running }) => running)) return
+      const isIdle = processes.every(({ running, waiting }) => running && waiting.length === 0)
+      if (ended && remains.due.length + remains.later === 0 && isIdle) return
     }
     for (const { name, running } of processes) if (!running && !wrong()) journal.problem(`${name} does not start`)
     if (!ended && !wrong()) journal.problem("what is done in the end does not succeed")
@@ -206,8 +208,6 @@ const differs = ({ store }: ExecutionRuntime.Health, truth: ExecutionStore.Stats
       )
   })
 
-const healthOf = Effect.flatMap(ExecutionRuntime.ExecutionRuntime, ({ health }) => health)
-
 /** Each lease is held by one process, where all are well. */
 const shared = <R>(stage: Stage<R>, found: ReadonlyArray<ExecutionRuntime.Health>): ReadonlyArray<string> => {
   const { leases } = stage.runtimeOptions
@@ -266,7 +266,11 @@ export const judge = <R>(stage: Stage<R>): Effect.Effect<void, StoreError> =>
     const { corrupt } = yield* store.verify()
     for (const { message } of corrupt) journal.problem(message)
     if (workload.check !== undefined) {
-      const found = yield* workload.check.pipe(Effect.provideService(ExecutionStore.ExecutionStore, store), Effect.exit)
+      const found = yield* workload.check.pipe(
+        Effect.provideService(ExecutionStore.ExecutionStore, store),
+        Effect.withClock(stage.world.clock),
+        Effect.exit
+      )
       for (const problem of Exit.isSuccess(found) ? found.value : [`the check failed: ${String(found.cause)}`]) {
         journal.problem(problem)
       }

@@ -11,6 +11,7 @@ import * as batchVariant from "../../../internal/util/batchVariant.js"
 import * as fences from "../../../internal/util/fence.js"
 import type { FencingToken, Pool } from "../../../Lease.js"
 import type { StoreConflict, StoreError } from "../../../StoreError.js"
+import * as claims from "./claims.js"
 import type { Life } from "./processLife.js"
 import type { World } from "./world.js"
 
@@ -53,6 +54,8 @@ export class Journal {
   readonly purges = new Set<string>()
   /** The events that somebody has given up for good. */
   readonly discarded = new Set<string>()
+  /** Those who run activities. */
+  readonly signs: claims.Signs = new Map()
   /** What operators have removed. */
   private readonly byHand: Array<string> = []
   private readonly store: ExecutionStore
@@ -62,7 +65,7 @@ export class Journal {
 
   constructor(
     readonly world: World,
-    private readonly truth: Encoded,
+    readonly truth: Encoded,
     /** For how many seconds retention keeps what has ended. */
     private readonly keeps?: number | undefined
   ) {
@@ -85,6 +88,7 @@ export class Journal {
   }
 
   committed(life: Life, commit: Commit, { execution: { id, status, version } }: Committed): void {
+    life.wrote()
     const again = this.purges.has(id)
     // Another execution with the id of one that was removed.
     const known = again && version === 1 ? undefined : this.commits.get(id)
@@ -294,7 +298,10 @@ const reads = (
 }
 
 /** A store as a process has it, whose answers are written down. */
-export const observed = (journal: Journal, life: Life, store: ExecutionStore): ExecutionStore => ({
+export const observed = (journal: Journal, life: Life, given: ExecutionStore): ExecutionStore =>
+  written(journal, life, { ...given, ...claims.observed(journal, journal.truth, life, given) })
+
+const written = (journal: Journal, life: Life, store: ExecutionStore): ExecutionStore => ({
   ...store,
   ...commits({ journal, life }, store),
   ...reads(journal, store),

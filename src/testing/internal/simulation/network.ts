@@ -104,6 +104,7 @@ export class Network {
       this.begin(life, request, fault)
       const now = Effect.suspend((): Effect.Effect<A, E | Failure> => {
         const refusal = this.refusal(request)
+        if (refusal !== undefined || fault !== undefined) life.trouble()
         if (refusal !== undefined) return Effect.fail(refusal)
         this.world.mark(`${life.name} ${request.operation} ${request.executionId ?? ""}`)
         switch (fault?.how) {
@@ -136,7 +137,9 @@ export class Network {
       this.begin(life, request, fault)
       const answer = (exit: Exit.Exit<A, E | Failure>, micros = this.dice.between(50, 1_500)) => {
         world.after(micros, () => {
-          if (life.alive) resume(exit)
+          if (!life.alive) return
+          if (Exit.isFailure(exit)) life.trouble()
+          resume(exit)
         })
       }
       const arrive = () => {
@@ -159,6 +162,7 @@ export class Network {
 
   private begin(life: Life, { operation }: Request, fault: Pending | undefined): void {
     if (fault === undefined) return
+    life.trouble()
     this.world.note(`${life.name} ${operation}: ${fault.how}`)
     if (fault.how !== "frozen") return
     life.freeze()

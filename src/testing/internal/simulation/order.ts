@@ -14,6 +14,7 @@ import { ExecutionRuntime } from "../../../ExecutionRuntime.js"
 import { ExecutionStore } from "../../../ExecutionStore.js"
 import * as Processor from "../../../Processor.js"
 import * as Step from "../../../Step.js"
+import * as errands from "./errands.js"
 import * as reports from "./reports.js"
 import type { Workload } from "../../Simulation.js"
 
@@ -65,7 +66,7 @@ const needed = ({ depth }: Context): ReadonlyArray<string> => [
   "later",
   "second",
   "work",
-  ...(depth === 0 ? ["child"] : [])
+  ...(depth === 0 ? ["child", "errand"] : [])
 ]
 
 const has = (step: Step.Builder<Context>, name: string): boolean => step.execution.context.parts.includes(name)
@@ -90,7 +91,10 @@ const start = (step: Step.Builder<Context>, now: number): Step.Builder<Context> 
     Step.run(Work, { depth: context.depth })
   )
   return context.depth === 0
-    ? Step.spawn(begun, "part", { definition: "order", context: { ...empty, depth: 1 } })
+    ? begun.pipe(
+        Step.spawn("part", { definition: "order", context: { ...empty, depth: 1 } }),
+        Step.spawn("errand", { definition: "errand", context: {} })
+      )
     : begun
 }
 
@@ -116,7 +120,23 @@ const pinged =
 
 const joined = (step: Step.Builder<Context>): Step.Builder<Context> => {
   const after = Step.join(step)
-  return Step.isJoined(after, "part") && !after.execution.context.parts.includes("child") ? part("child")(after) : after
+  const child = isNew(after, "part", "child") ? part("child")(after) : after
+  return isNew(child, "errand", "errand") ? ranErrand(part("errand")(child)) : child
+}
+
+const isNew = (step: Step.Builder<Context>, key: string, name: string): boolean =>
+  step.execution.context.depth === 0 && Step.isJoined(step, key) && !has(step, name)
+
+/** The parent knows how its errand has ended. */
+const ranErrand = (step: Step.Builder<Context>): Step.Builder<Context> => {
+  const [errand] = Step.children(step, "errand")
+  // An operator may have cancelled it before.
+  if (errand === undefined || errand.outcome === "cancelled" || errand.outcome === errands.outcomeOf(errand.id))
+    return step
+  return Step.updateContext(step, (context) => ({
+    ...context,
+    wrong: [...context.wrong, `its errand ended with ${errand.outcome ?? "nothing"}`]
+  }))
 }
 
 const react =
@@ -177,7 +197,9 @@ const register = Layer.scopedDiscard(
 
 const work = Work.toLayer(({ depth }) =>
   Effect.gen(function* () {
-    yield* Effect.sleep(`${yield* Random.nextIntBetween(1, 1_500)} millis`)
+    // Some run for longer than a sign of life counts.
+    const most = (yield* Random.next) < 0.2 ? 5_000 : 1_000
+    yield* Effect.sleep(`${yield* Random.nextIntBetween(1, most)} millis`)
     return (yield* Random.next) < 0.2 ? yield* Effect.fail("out of stock") : `worked at ${depth}`
   })
 )
@@ -249,7 +271,7 @@ const check = Effect.gen(function* () {
   const store = yield* ExecutionStore
   const ids = yield* store.idsWithPrefix("")
   const found = yield* Effect.forEach(ids, store.load)
-  return Array.getSomes(found).flatMap((execution) => {
+  const wrong = Array.getSomes(found).flatMap((execution) => {
     switch (execution.definitionId) {
       case "order":
         return problemsOf(execution)
@@ -259,14 +281,16 @@ const check = Effect.gen(function* () {
         return []
     }
   })
+  return [...wrong, ...(yield* reports.checkTimes)]
 })
 
 export const workload: Workload = {
-  layer: Layer.mergeAll(register, work, reports.newer),
+  layer: Layer.mergeAll(register, errands.layer, work, reports.newer),
   others: [
-    Layer.mergeAll(register, work, reports.older),
-    Layer.merge(register, reports.newer),
-    Layer.merge(work, reports.older)
+    Layer.mergeAll(register, errands.layer, work, reports.older),
+    Layer.mergeAll(register, errands.layer, reports.newer),
+    Layer.mergeAll(work, errands.layer, reports.older),
+    Layer.mergeAll(register, work, reports.newer)
   ],
   operations: [
     { name: "place", run: place },

@@ -145,6 +145,9 @@ const describeWhat = (item: Item): string => {
   }
 }
 
+/** Whether it is something that goes wrong, and not what clients or operators do. */
+export const isFault = ({ _tag }: Item): boolean => _tag !== "Operation" && _tag !== "Command"
+
 /** An item in words. */
 export const describe = (item: Item): string =>
   `#${item.id} at ${(item.at / 1_000).toFixed(3)} s: ${describeWhat(item)}`

@@ -40,6 +40,8 @@ export class Life implements Scheduler, Runner {
   /** The latest that its wall clock has shown, in milliseconds since the epoch. */
   latest = 0
   private frozen = false
+  private troubledAt: number
+  private wroteAt = Number.NEGATIVE_INFINITY
   private readonly tasks: Array<Task> = []
   private readonly overdue: Array<() => void> = []
   private untilYield = 1
@@ -50,6 +52,7 @@ export class Life implements Scheduler, Runner {
     readonly world: World,
     readonly settings: Settings
   ) {
+    this.troubledAt = world.now
     this.clock = world.clockOf(
       () => this.millis(),
       (end) => {
@@ -104,12 +107,33 @@ export class Life implements Scheduler, Runner {
     if (alive) this.onFatal()
   }
 
+  /** Something goes wrong that is no fault of its own. */
+  trouble(): void {
+    this.troubledAt = this.world.now
+  }
+
+  /** It was told that something is written. */
+  wrote(): void {
+    this.wroteAt = this.world.now
+  }
+
+  /** When it was told so, where nothing has gone wrong since. */
+  wroteSince(): number | undefined {
+    return this.wroteAt > this.troubledAt ? this.wroteAt : undefined
+  }
+
+  /** For how many microseconds nothing has gone wrong with it. */
+  wellFor(): number {
+    return this.alive && !this.frozen ? this.world.now - this.troubledAt : 0
+  }
+
   freeze(): void {
     this.frozen = true
   }
 
   thaw(): void {
     this.frozen = false
+    this.trouble()
     for (const run of this.overdue.splice(0)) run()
   }
 

@@ -40,7 +40,7 @@ export class Process<R> {
   readonly pending: Array<Pending> = []
   private skew: number
   private lives = 0
-  private life: Life | undefined
+  life: Life | undefined
   private started: Started<R> | undefined
   private readonly dice: dice_.Dice
   private readonly keepsName: boolean
@@ -130,7 +130,10 @@ export class Process<R> {
       const scope = yield* Scope.make()
       return yield* Effect.gen(this, function* () {
         const encoded = yield* Scope.extend(
-          backend.connect((request, carryOut) => network.send(life, this.pending, request, carryOut)),
+          backend.connect(
+            (request, carryOut) => network.send(life, this.pending, request, carryOut),
+            (problem) => journal.problem(`${life.name}: ${problem}`)
+          ),
           scope
         )
         const store = observed(journal, life, ExecutionStore.make(tamper(encoded)))
@@ -174,6 +177,13 @@ export class Process<R> {
         })
       )
     )
+  }
+
+  /** The same of what nobody waits for, and nobody need know of. */
+  ask<A, E>(effect: Effect.Effect<A, E, Services<R>>, ended: (exit: Exit.Exit<A, E>) => void): void {
+    const { life, started } = this
+    if (life === undefined || started === undefined || !life.alive) return
+    life.run(Effect.onExit(Effect.provide(effect, started.context), (exit) => Effect.sync(() => ended(exit))))
   }
 
   /** It stops dead after so many more steps. */

@@ -1,3 +1,4 @@
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -5,6 +6,8 @@ import * as Schema from "effect/Schema"
 import * as Cron from "../../../Cron.js"
 import * as Definition from "../../../Definition.js"
 import type * as Execution from "../../../Execution.js"
+import { ExecutionStore } from "../../../ExecutionStore.js"
+import { firingId, idOf } from "../../../internal/cron/contract.js"
 import * as Step from "../../../Step.js"
 
 /** A report, as an older deployment has it. */
@@ -50,7 +53,10 @@ const ReportLive = Report.toLayer({
   timers: { written: (step) => Report.finish(step, undefined) }
 })
 
-const schedule = { schedule: "*/5 * * * * *", timeZone: "UTC" } as const
+/** How many seconds are between two of them. */
+const every = 5
+
+const schedule = { schedule: `*/${every} * * * * *`, timeZone: "UTC", catchUp: "all" } as const
 
 const name = "reports"
 
@@ -76,7 +82,28 @@ export const ask = (argument: number) => {
 }
 
 /** Recurring work goes on for ever. */
-export const end = Effect.catchTag(Cron.remove(name), "CronMissing", () => Effect.void)
+export const end = Effect.catchTag(Cron.pause(name), "CronMissing", () => Effect.void)
+
+/** So far from the right time may the clocks of processes be, in seconds. */
+const mostSkew = 600
+
+/** What is wrong with the times at which reports were begun: none may be left out or be done twice, whatever happened. */
+export const checkTimes = Effect.gen(function* () {
+  const store = yield* ExecutionStore
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000 / every) * every
+  const times = Array.from({ length: (2 * mostSkew) / every }, (_, i) => firingId(name, now - mostSkew + i * every))
+  const done = yield* Effect.forEach(times, (id) => store.isProcessed(idOf(name), id))
+  const between = times.slice(done.indexOf(true), done.lastIndexOf(true))
+  const missing = between.filter((id) => done[times.indexOf(id)] === false)
+  const started = yield* store.idsWithPrefix(`cron:${name}:`)
+  const twice = started.filter(
+    (id) => !times.includes(id) && started.some((other) => id.startsWith(other) && id !== other)
+  )
+  return [
+    ...missing.map((id) => `${id} was left out`),
+    ...twice.map((id) => `${id} was started beside another of its time`)
+  ]
+})
 
 /** What is wrong with a report in the end. */
 export const problemsOf = ({ context, id, status }: Execution.Execution): ReadonlyArray<string> => {

@@ -1,12 +1,14 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as ExecutionRuntime from "../../../ExecutionRuntime.js"
+import { prefix as recurring } from "../../../internal/cron/contract.js"
 import type { StoreError } from "../../../StoreError.js"
 import type { Options, Report, Workload } from "../../Simulation.js"
 import * as backends from "./backend.js"
 import * as dice_ from "./dice.js"
 import * as end from "./end.js"
 import { Journal } from "./journal.js"
+import * as looks from "./looks.js"
 import { Network } from "./network.js"
 import * as plans from "./plan.js"
 import { Process, type Tamper } from "./processes.js"
@@ -99,7 +101,10 @@ const happen = <R>(stage: Stage<R>, item: plans.Item): void => {
       break
     }
     case "Command": {
-      const id = journal.executions[item.nth % Math.max(1, journal.executions.length)]
+      // Recurring work that is ended on purpose leaves out times.
+      const ends = item.command === "cancel" || item.command === "terminate"
+      const all = ends ? journal.executions.filter((id) => !id.startsWith(recurring)) : journal.executions
+      const id = all[item.nth % Math.max(1, all.length)]
       if (id !== undefined && item.command === "purge") journal.removes(id)
       if (id !== undefined) upFrom(stage, item.process)?.run(`${item.command} ${id}`, command(item, id))
       break
@@ -144,6 +149,7 @@ export const run = <R>(given: Given<R>): Effect.Effect<Report, StoreError> =>
           happen(staged, item)
         })
       }
+      looks.begin(staged)
       const wrong = () => journal.problems.length > 0
       yield* world.run(wrong, amounts(given).millis * 1_000)
       if (!wrong()) yield* end.settle(staged, (given.settleSeconds ?? 600) * 1_000_000)
@@ -159,6 +165,7 @@ export const run = <R>(given: Given<R>): Effect.Effect<Report, StoreError> =>
         history: world.history,
         fingerprint: world.fingerprint,
         seconds: world.now / 1_000_000,
+        faults: items.filter(plans.isFault).length,
         commits: Array.from(journal.commits.values()).reduce((sum, { byVersion }) => sum + byVersion.size, 0)
       }
     })

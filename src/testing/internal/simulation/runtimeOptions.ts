@@ -46,9 +46,9 @@ export const make = (
       ),
       maxAttempts: dice("attempts").pick(20, 20, 20, 4),
       // Idle polls are most of what a run costs.
-      pollInterval: dice("poll").pick("300 millis", "1 second", "1 second", "3 seconds", "3 seconds", "8 seconds"),
-      timerInterval: dice("timers").pick("500 millis", "2 seconds", "5 seconds", "5 seconds"),
-      activityTtl: "3 seconds",
+      pollInterval: dice("poll").pick("300 millis", "1 second", "3 seconds", "3 seconds", "8 seconds", "8 seconds"),
+      timerInterval: dice("timers").pick("500 millis", "2 seconds", "5 seconds", "5 seconds", "8 seconds"),
+      activityTtl: dice("activities").pick("1 second", "3 seconds"),
       // Where operators may remove what has ended, so may this.
       retention:
         (commands ?? ["purge"]).includes("purge") && dice("retention").chance(0.25)
@@ -60,7 +60,7 @@ export const make = (
         ? undefined
         : {
             count: dice("shards").pick(1, 4, 4, 7),
-            ttl: "3 seconds",
+            ttl: dice("ttl").pick("3 seconds", "3 seconds", "6 seconds"),
             handover: "200 millis"
           }
   }

@@ -6,7 +6,9 @@ import * as shrinking from "../../src/testing/internal/simulation/shrink.js"
 import * as Simulation from "../../src/testing/Simulation.js"
 import { type Simulated, variant } from "../support/variant.js"
 import { tight } from "../support/wrongSources.js"
+import * as cores from "./cores.js"
 import { type Limits, type Options, read, type Store, usage } from "./options.js"
+import * as sums from "./sums.js"
 
 /** What a world is of. */
 interface Kind {
@@ -20,31 +22,7 @@ const kindOf = (seed: number, { limits, store }: Options): Kind => ({
   limits: limits ?? (seed % 5 === 4 && store !== "sqlite" ? "small" : "usual")
 })
 
-/** What seeds came to. */
-interface Sum {
-  seeds: number
-  seconds: number
-  commits: number
-}
-
 const plain: Simulated = { run: simulated.run, shrink: shrinking.shrink, orders: Simulation.orders }
-
-const minutes = (seconds: number): string => `${(seconds / 60).toFixed(1)} min`
-
-const cpuSeconds = (): number => {
-  const { system, user } = process.cpuUsage()
-  return (system + user) / 1e6
-}
-
-const inWords = ({ commits, seconds, seeds }: Sum, last: number): string => {
-  const spent = cpuSeconds()
-  return [
-    `${seeds} seeds up to ${last}`,
-    `${(seconds / 3600).toFixed(1)} simulated hours`,
-    `${commits} commits`,
-    `${minutes(spent)} of the processor, ${Math.round((seeds * 60) / spent)} seeds a minute of it`
-  ].join(", ")
-}
 
 const command = (seed: number, { limits, store }: Kind, only: ReadonlyArray<number>): string =>
   `npm run simulate -- --seed ${seed} --store ${store} --limits ${limits} --only ${only.length === 0 ? '""' : only.join(",")}`
@@ -66,9 +44,6 @@ const failure = (report: Simulation.Report, kind: Kind): string =>
 /** So many runs are spent to shorten a failing seed. */
 const shrinkRuns = 150
 
-/** How often is told how far it is, in milliseconds. */
-const interval = 10_000
-
 /** Whether it was interrupted, which ends it with the seed that runs. */
 const interruption = (): { asked: boolean } => {
   const state = { asked: false }
@@ -89,13 +64,14 @@ const failed = (world: Simulated, given: simulated.Given<never>, report: Simulat
 /** Runs seeds; gives the exit code. */
 const simulate = (options: Options) =>
   Effect.gen(function* () {
-    const { from, only, single, until } = options
+    const { from, only, part, single, until } = options
     let small: Simulated | undefined
-    const sum: Sum = { seeds: 0, seconds: 0, commits: 0 }
+    let sum = sums.none
     const interrupted = interruption()
     const end = Date.now() + until.hours * 3_600_000
     let told = Date.now()
-    for (let seed = from; seed < from + until.seeds; seed++) {
+    const step = part === undefined ? 1 : options.cores
+    for (let seed = from + (part ?? 0); seed < from + until.seeds; seed += step) {
       if (sum.seeds > 0 && (Date.now() >= end || interrupted.asked)) break
       const kind = kindOf(seed, options)
       if (kind.limits === "small") small ??= yield* variant(tight)
@@ -104,15 +80,15 @@ const simulate = (options: Options) =>
       const report = yield* world.run(given)
       if (report.problems.length > 0) return yield* failed(world, given, report, kind)
       if (single) yield* Console.log(report.history.join("\n"))
-      sum.seeds++
-      sum.seconds += report.seconds
-      sum.commits += report.commits
-      if (Date.now() - told >= interval) {
+      sum = sums.add(sum, report)
+      if (Date.now() - told >= sums.interval) {
         told = Date.now()
-        yield* Console.log(inWords(sum, seed))
+        if (part === undefined) yield* Console.log(sums.inWords([sum]))
+        else yield* cores.tell(sum)
       }
     }
-    yield* Console.log(`All promises kept: ${inWords(sum, from + sum.seeds - 1)}`)
+    if (part === undefined) yield* Console.log(`All promises kept: ${sums.inWords([sum])}`)
+    else yield* cores.tell(sum)
     return interrupted.asked ? 130 : 0
   })
 
@@ -120,7 +96,10 @@ const simulate = (options: Options) =>
 export const start = (args: ReadonlyArray<string>): Promise<number> =>
   Effect.runPromise(
     read(args).pipe(
-      Effect.flatMap((options) => (options === undefined ? Effect.as(Console.log(usage), 0) : simulate(options))),
+      Effect.flatMap((options) => {
+        if (options === undefined) return Effect.as(Console.log(usage), 0)
+        return options.part === undefined && options.cores > 1 ? cores.run(options.cores, args) : simulate(options)
+      }),
       Effect.catchTags({
         BadInput: ({ message }) => Effect.as(Console.error(`${message}; --help says what there is`), 2),
         StoreUnavailable: ({ message }) => Effect.as(Console.error(message), 2),

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
 import { BadInput, number } from "../torture/options.js"
@@ -13,6 +14,7 @@ Runs seeds of the simulation, one after the other, until one shows a promise tha
 --seed N         this seed alone, of which the history is printed
 --only A,B       of a single seed: these items of its plan alone, by their numbers
 --store S        memory or sqlite, by default one seed in five on SQLite
+--cores N        how many processes run seeds, each on a core of its own; by default as many as there are
 --limits L       usual, or small: with sources whose limits are so small that little work reaches them; by default one seed in five
 --help           says this
 
@@ -22,8 +24,15 @@ export type Store = "memory" | "sqlite"
 
 export type Limits = "usual" | "small"
 
-/** `only`: which items of the plan, all where it is undefined. `single`: whether its history is wanted. */
+/**
+ * - `only`: which items of the plan, all where it is undefined.
+ * - `single`: whether its history is wanted.
+ * - `cores`: how many processes share the seeds.
+ * - `part`: which of them this is, where it is one of them.
+ */
 export interface Options {
+  readonly cores: number
+  readonly part: number | undefined
   readonly until: { readonly hours: number; readonly seeds: number }
   readonly from: number
   readonly single: boolean
@@ -40,6 +49,9 @@ const fields = {
   only: { type: "string" },
   store: { type: "string" },
   limits: { type: "string" },
+  cores: { type: "string" },
+  // Of processes that run seeds for another one.
+  part: { type: "string" },
   help: { type: "boolean", short: "h" }
 } as const
 
@@ -69,12 +81,14 @@ const numbers = (text: string) =>
 /** The options; none where only help is asked for. */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undefined, BadInput> =>
   Effect.gen(function* () {
-    const { from, help, hours, limits, only, seed, seeds, store } = yield* parse(args)
+    const { cores, from, help, hours, limits, only, part, seed, seeds, store } = yield* parse(args)
     if (help === true) return undefined
     if (seed !== undefined && (seeds ?? hours ?? from) !== undefined)
       return yield* bad("give --seed alone, or --from with --seeds or --hours")
     if (only !== undefined && seed === undefined) return yield* bad("--only is for a single seed: give --seed too")
     return {
+      cores: seed !== undefined ? 1 : yield* whole("cores", cores ?? String(availableParallelism()), 1),
+      part: part === undefined ? undefined : yield* whole("part", part, 0),
       until: {
         hours:
           hours === undefined ? Infinity : yield* number("hours", hours, { least: 0.001, most: 10_000, whole: false }),

@@ -435,6 +435,9 @@ export const originOfCommand = ({ activePath, status }: Execution, command: stri
  * - `trace`: what the step did, for people.
  * - `ack`: the work that the commit finishes.
  * - `origin`: what caused it; it is not stored.
+ * - `remembered`: where the execution was not read but given by `ExecutionStore.recall`, the token that came with it. The commit, which needs
+ *   `processed` and an `ack` of the outbox, is applied only where that very commit is the last one of the execution, the event is not in the
+ *   ledger, and its row is in the outbox. Else it fails with `StoreConflict`, whose `found` says nothing then: load the execution.
  *
  * @example
  * ```ts
@@ -476,7 +479,8 @@ export const Commit = Schema.Struct({
   attributes: Schema.optional(Attributes),
   trace: Schema.optional(TraceStep),
   ack: Schema.optional(WorkItem),
-  origin: Schema.optional(Origin)
+  origin: Schema.optional(Origin),
+  remembered: Schema.optional(Schema.String)
 }).annotations({ identifier: "Commit" })
 
 /**

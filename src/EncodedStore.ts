@@ -23,6 +23,8 @@ import type { StoreError } from "./StoreError.js"
  * - `cancelled`, `armed`: the paths of timers to remove and to arm. A path is in one of them, once. Dead letters of the execution's timers
  *   at these paths go, and so do those of its activities with the keys that are `stopped` or `asked` for.
  * - `fence`: where it is given, the commit is written only while that lease is held.
+ * - `remembered`: where it is given, nothing was read for the commit, and it is written only where a read within its own transaction would
+ *   say what was remembered: see {@link EncodedRemembered}.
  *
  * @since 0.1.0
  * @category encoded
@@ -52,6 +54,21 @@ export interface EncodedCommit {
   readonly trace: string | undefined
   readonly ack: WorkItem | undefined
   readonly fence?: FencingToken | undefined
+  readonly remembered?: EncodedRemembered | undefined
+}
+
+/**
+ * What must hold of a commit to an execution that was not read: the row of the expected version has a text that ends with `end`, the token of
+ * the commit that wrote it; the outbox has row `seq` for the execution, which is what the commit acks; and the ledger does not have
+ * `eventId`, which is what it consumes. Else nothing is written, and the outcome is `Stale`.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedRemembered {
+  readonly end: string
+  readonly seq: number
+  readonly eventId: string
 }
 
 /**
@@ -199,7 +216,7 @@ export interface ActivityRun {
 
 /**
  * What became of a commit: applied, with the seqs of its emits, or in conflict. `found` is the stored version, none where no such execution
- * is stored.
+ * is stored. One with `remembered` need not find out what is stored: it is stale.
  *
  * @since 0.1.0
  * @category encoded
@@ -207,6 +224,7 @@ export interface ActivityRun {
 export type CommitOutcome =
   | { readonly _tag: "Applied"; readonly seqs: ReadonlyArray<number> }
   | { readonly _tag: "Conflict"; readonly found: Option.Option<unknown> }
+  | { readonly _tag: "Stale" }
 
 /**
  * A stored execution: its text, and the version that the compare-and-swap compares.
@@ -612,6 +630,8 @@ export interface EncodedActivities extends EncodedActivityReads {
 export interface Encoded extends EncodedActivities {
   /** Whether only this backend can write to its data, as in memory. By default false: other processes may write too. */
   readonly exclusive?: boolean | undefined
+  /** Whether its commits heed `remembered`. By default false: then nothing is remembered. */
+  readonly remembers?: boolean | undefined
   /** Tells a listener, until the scope closes, soon after somebody else has written; without it nobody is told. */
   readonly otherWrites?: ((listener: () => void) => Effect.Effect<void, never, Scope.Scope>) | undefined
   /** The rows as they are stored; without it they cannot be exported or imported. */

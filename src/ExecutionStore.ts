@@ -483,6 +483,18 @@ export interface Loaded {
 }
 
 /**
+ * An execution as this process has written it last, which may not be the last that was written. `token` is that of the commit that wrote
+ * it: a commit that goes on from here says it as `Commit.remembered`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Recalled {
+  readonly execution: Execution
+  readonly token: string
+}
+
+/**
  * Questions about the armed timers.
  *
  * @since 0.1.0
@@ -808,6 +820,12 @@ export interface ExecutionStore {
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<Loaded, StoreError>>>
 
   /**
+   * The execution as this process has written it last, without a read; none where it is not remembered, or has ended. `fence` is what the work
+   * is fenced by that it is for: what was written under an earlier lease is not given. See the option `executionCache`.
+   */
+  readonly recall: (id: string, fence?: FencingToken | undefined) => Option.Option<Recalled>
+
+  /**
    * Advances an execution from its version to the next and writes what the step caused, all or nothing. Version 0 inserts, where no
    * execution of this id is stored; version n updates, where the stored row is at version n. Otherwise it fails with `StoreConflict` and
    * writes nothing.
@@ -988,6 +1006,10 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
  * - `maxCommitItems`: how many events, children and timer operations a commit may have, of each kind, and how many events `enqueue` takes;
  *   by default 10,000.
  *
+ * `executionCache` is about speed. A store remembers the executions that its own process wrote last, so that the next event of one needs
+ * no read: its commit checks in its own transaction that the execution is still as that process left it. `capacity` is how many are
+ * remembered, by default 10,000, and `maxBytes` how much memory their texts may take, by default 32 MiB; `false` turns it off.
+ *
  * While a text is encoded, decoded or bound, nothing else runs in the process. A database may have lower limits of its own.
  *
  * @since 0.1.0
@@ -1000,6 +1022,10 @@ export interface Options {
   readonly maxResultBytes?: number | undefined
   readonly maxCommitBytes?: number | undefined
   readonly maxCommitItems?: number | undefined
+  readonly executionCache?:
+    | { readonly capacity?: number | undefined; readonly maxBytes?: number | undefined }
+    | false
+    | undefined
 }
 
 /**

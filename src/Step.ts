@@ -53,7 +53,7 @@ export interface Step<out Context = JsonObject> {
  * @since 0.1.0
  * @category models
  */
-export interface Writes extends Omit<Commit, "processed" | "ack" | "origin" | "trace"> {
+export interface Writes extends Omit<Commit, "processed" | "ack" | "origin" | "remembered" | "trace"> {
   readonly trace?: Trace | undefined
 }
 

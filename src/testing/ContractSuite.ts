@@ -30,11 +30,12 @@ import { listing } from "./contract/listing.js"
 import { notices } from "./contract/notices.js"
 import { numbers } from "./contract/numbers.js"
 import { outbox } from "./contract/outbox.js"
-import { pendingWork } from "./contract/pendingWork.js"
 import { passedOver } from "./contract/passedOver.js"
+import { pendingWork } from "./contract/pendingWork.js"
 import { prefix } from "./contract/prefix.js"
 import { purge } from "./contract/purge.js"
 import { redrives } from "./contract/redrives.js"
+import { remembering } from "./contract/remembered.js"
 import { retention } from "./contract/retention.js"
 import { spawns } from "./contract/spawns.js"
 import { stamps } from "./contract/stamps.js"
@@ -94,6 +95,7 @@ export const topics = {
   leases,
   fencing,
   together,
+  remembering,
   concurrency,
   histories
 } satisfies { readonly [name: string]: (subject: Subject.Subject) => void }

@@ -26,6 +26,7 @@ const patience: Kinds = [...time, "infinity"]
 const text: Kinds = ["string", "duration"]
 const secret: Kinds = [...text, "secret"]
 const none: Kinds = []
+const anything: Kinds = ["object", "empty", "bare"]
 
 const storeOptions = {
   maxIdBytes: count,
@@ -34,7 +35,8 @@ const storeOptions = {
   maxResultBytes: count,
   maxCommitBytes: count,
   maxCommitItems: count,
-  traceMax: count
+  traceMax: count,
+  executionCache: anything
 }
 
 const sqlOptions = { ...storeOptions, prefix: none, createSchema: flag, resolveTimeout: time }

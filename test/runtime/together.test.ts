@@ -10,6 +10,7 @@ import type { Execution } from "holdfast/Execution"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
+import type * as SqlDriver from "holdfast/SqlDriver"
 import { StoreRejected } from "holdfast/StoreError"
 import * as drivers from "../support/drivers.js"
 import * as Support from "../support/workers.js"
@@ -273,9 +274,9 @@ Support.onEach("Events to many executions at once", (makeStore) => {
 })
 
 for (const [name, makeDriver] of drivers.all) {
-  it.scoped(`Events to many executions take one read and one transaction on ${name}`, () =>
+  const consumed = (expected: ReadonlyArray<string>, options?: SqlDriver.Options) =>
     Effect.gen(function* () {
-      const { operations, store } = yield* drivers.counting(makeDriver)
+      const { operations, store } = yield* drivers.counting(makeDriver, options)
       yield* fill(store, 1)
       operations.length = 0
       const runtime = yield* runtimeOn(store, { recorder })
@@ -283,9 +284,16 @@ for (const [name, makeDriver] of drivers.all) {
       assert.deepStrictEqual(yield* allSeen(store), each(["e0"]))
       assert.deepStrictEqual(
         operations.filter((operation) => operation !== "load"),
-        ["loadForEvents", `${ids.length} commits`]
+        expected
       )
       assert.isTrue(Option.isSome(yield* store.load(ids[0] ?? "")))
     })
+
+  it.scoped(`Events to many executions that this process wrote take one transaction on ${name}`, () =>
+    consumed([`${ids.length} commits`])
+  )
+
+  it.scoped(`Events to many executions that are not remembered take one read and one transaction on ${name}`, () =>
+    consumed(["loadForEvents", `${ids.length} commits`], { executionCache: false })
   )
 }

@@ -55,6 +55,7 @@ const operations: {
   load: (store, text) => store.load(text),
   loadForEvent: (store, text) => store.loadForEvent(text, text),
   loadForEvents: (store, text) => store.loadForEvents([{ id: text, eventId: text }]),
+  recall: (store, text) => Effect.sync(() => store.recall(text)),
   commit: (store, text) =>
     store.commit(
       Execution.make({

@@ -35,23 +35,26 @@ export const all: ReadonlyArray<
 const loads = ["load", "loadForEvent", "loadForEvents", "isArmed"]
 
 /** A store on a driver, and what it loads and how many commits it writes at once, in their order. */
-export const counting = <E, R>(makeDriver: Effect.Effect<SqlDriver.SqlDriver, E, R>) =>
+export const counting = <E, R>(makeDriver: Effect.Effect<SqlDriver.SqlDriver, E, R>, options?: SqlDriver.Options) =>
   Effect.gen(function* () {
     const driver = yield* makeDriver
     const operations: Array<string> = []
     const transactions = driver.transactions
-    const store = yield* SqlDriver.make({
-      ...driver,
-      query: (call, statement) => {
-        if (loads.includes(call.operation)) operations.push(call.operation)
-        return driver.query(call, statement)
+    const store = yield* SqlDriver.make(
+      {
+        ...driver,
+        query: (call, statement) => {
+          if (loads.includes(call.operation)) operations.push(call.operation)
+          return driver.query(call, statement)
+        },
+        transactions:
+          transactions &&
+          ((given) => {
+            operations.push(`${given.length} commits`)
+            return transactions(given)
+          })
       },
-      transactions:
-        transactions &&
-        ((given) => {
-          operations.push(`${given.length} commits`)
-          return transactions(given)
-        })
-    })
+      options
+    )
     return { store, operations }
   })

@@ -38,7 +38,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     found: /two commits of .* were acknowledged as its version/,
     tamper: withCommit((encoded, commit) =>
       Effect.flatMap(encoded.commit(commit), (outcome) => {
-        if (outcome._tag === "Applied" || Option.isNone(outcome.found)) return Effect.succeed(outcome)
+        if (outcome._tag !== "Conflict" || Option.isNone(outcome.found)) return Effect.succeed(outcome)
         const version = Number(outcome.found.value)
         return encoded.commit({ ...commit, version, data: atVersion(commit.data, version + 1) })
       })

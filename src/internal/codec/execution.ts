@@ -198,6 +198,9 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   [tokenKey]: token
 })
 
+/** What a row ends with that the commit of this token wrote: nothing of the store comes behind it. */
+export const endOf = (token: string): string => `${JSON.stringify(tokenKey)}:${JSON.stringify(token)}}`
+
 /** {@link execution} with the token of the commit that writes it. */
 export const executionWithToken = (token: string): reader.Codec<Execution> => ({
   decode: execution.decode,

@@ -61,6 +61,17 @@ const followStatus = ({ activities, executions }: Tables, id: string, before: Ex
   if (halted.includes(statusOf(before)) && live.includes(status)) activities.resumeOf(id)
 }
 
+/** Whether what a commit was made of is what a read would give now, where nothing was read for it. */
+const isAsRemembered = (
+  { ledger, outbox }: Tables,
+  { executionId, remembered }: EncodedCommit,
+  stored: ExecutionRow | undefined
+): boolean =>
+  remembered === undefined ||
+  (String(stored?.data).endsWith(remembered.end) &&
+    outbox.get(remembered.seq)?.targetId === executionId &&
+    !ledger.has(executionId, remembered.eventId))
+
 /** Writes a commit where the stored version is the expected one, and the lease is held that it is fenced by. */
 export const commit = (
   tables: Tables,
@@ -76,6 +87,7 @@ export const commit = (
         found: Option.fromNullable(stored).pipe(Option.map((row) => row.version))
       })
     }
+    if (!isAsRemembered(tables, commit, stored)) return Effect.succeed({ _tag: "Stale" })
     if (fence !== undefined && !tables.pools.isHeld(fence)) {
       return Effect.fail(leaseLost({ operation: "commit", executionId }, fence))
     }

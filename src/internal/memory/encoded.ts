@@ -19,6 +19,7 @@ import * as timers from "./timers.js"
  */
 export const make = (tables: Tables, traceMax: number): Encoded => ({
   exclusive: true,
+  remembers: true,
   ...executions.make(tables),
   ...executions.makeAttributes(tables),
   commit: (encoded) => commit(tables, traceMax, encoded),

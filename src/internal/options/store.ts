@@ -1,6 +1,6 @@
 import type * as limits from "../util/limits.js"
-import type { Fields } from "./decode.js"
-import { checkedText, delay, flag, optional, whole } from "./fields.js"
+import { type Fields, isObject } from "./decode.js"
+import { checkedText, delay, flag, optional, value, whole } from "./fields.js"
 
 const limit = optional(whole(1))
 
@@ -14,8 +14,21 @@ const limitFields = {
   maxCommitItems: limit
 } satisfies Fields<limits.Options>
 
+const isCount = (u: unknown): boolean => u === undefined || (Number.isSafeInteger(u) && Number(u) >= 1)
+
+/** How much is remembered of executions. */
+const executionCache = value(
+  (u): u is false | { readonly capacity?: number | undefined; readonly maxBytes?: number | undefined } =>
+    u === false || (isObject(u) && isCount(u.capacity) && isCount(u.maxBytes)),
+  "false, or an object whose capacity and maxBytes are whole numbers of 1 or more"
+)
+
 /** The options of all stores. */
-export const storeFields = { ...limitFields, traceMax: optional(whole(0)) }
+export const storeFields = {
+  ...limitFields,
+  traceMax: optional(whole(0)),
+  executionCache: optional(executionCache)
+}
 
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]{0,29})?$/
 

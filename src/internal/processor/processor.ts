@@ -44,13 +44,15 @@ const toCommit = (
   event: Event,
   { commit, execution }: Step,
   ack: WorkItem | undefined,
-  now: number
+  now: number,
+  remembered: string | undefined
 ): Commit => ({
   ...commit,
   trace: commit?.trace && traced(before, event, execution, commit.trace, now),
   processed: event.id,
   ack,
-  origin: originOfEvent(before, event)
+  origin: originOfEvent(before, event),
+  remembered
 })
 
 /** A step that is ready to be committed. */
@@ -72,19 +74,23 @@ export interface FencedAsked extends Asked {
   readonly fence: FencingToken | undefined
 }
 
-/** The step that a transition makes now, in seconds since the epoch: an `Exit` where it is made without waiting. */
+/**
+ * The step that a transition makes now, in seconds since the epoch: an `Exit` where it is made without waiting. `remembered` is by which token
+ * the execution was, where it was not loaded.
+ */
 export const decided = <E>(
   transition: Transition<E>,
   execution: Execution,
   { ack, event }: Asked,
-  now: number
+  now: number,
+  remembered?: string
 ): Effect.Effect<Decided, E> => {
   const decide = (made: Step): Decided => {
     const step = settleCancel(made, event, now)
     return {
       _tag: "Decided",
       execution: { ...step.execution, processedEvents: execution.processedEvents + 1 },
-      commit: toCommit(execution, event, step, ack, now)
+      commit: toCommit(execution, event, step, ack, now, remembered)
     }
   }
   return synchronous.called(() => {

@@ -1,11 +1,11 @@
-import type { EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
+import type { EncodedCommit, EncodedDelayed, EncodedEmit, EncodedRemembered } from "../../EncodedStore.js"
 import type { FencingToken } from "../../Lease.js"
 import type { Param, Statement, StatementResult } from "../../SqlDriver.js"
 import type { Fenceable } from "./expressions.js"
 import type { Sql } from "./statements.js"
 
 /**
- * A commit as the statements of one transaction: side-writes first, each guarded by the expected version, the compare-and-swap last.
+ * A commit as the statements of one transaction: side-writes first, each guarded by the expected version, the compare-and-swap behind them.
  *
  * Inside one transaction a guard holds exactly when the swap will. No side-write carries the execution's text, two writers with the same
  * bytes cannot satisfy each other's guard, and a plan that a network applies twice finds the version moved on and writes nothing more.
@@ -14,6 +14,8 @@ export interface Plan {
   readonly statements: ReadonlyArray<Statement>
   /** Where among the statements the emits are, or -1. */
   readonly emits: number
+  /** Where the compare-and-swap is. */
+  readonly swap: number
 }
 
 /** `fireAt` as `[m, k]` with `fireAt = m / 2^k`, both exact; `input.fireAt` keeps `k` below 63 and `m` below 2^53. */
@@ -52,7 +54,19 @@ export const statement = (
 ): Statement =>
   fence === undefined ? { sql: sql.free, params } : { sql: sql.fenced, params: [...params, ...fenceParams(fence)] }
 
-/** The compare-and-swap. */
+/**
+ * What frames the side-writes of a commit: what comes before and behind them, their texts, the parameters of their guard, and the
+ * compare-and-swap, which comes right behind them.
+ */
+interface Frame {
+  readonly before: ReadonlyArray<Statement>
+  readonly texts: Sql["commit"]["next"]
+  readonly guard: ReadonlyArray<Param>
+  readonly swap: Statement
+  readonly after: ReadonlyArray<Statement>
+}
+
+/** The compare-and-swap of an execution that was read. */
 const swap = (sql: Sql["commit"], commit: EncodedCommit): Statement => {
   const { data, definitionId, executionId: id, fence, token, version } = commit
   const lease = fence === undefined ? [] : fenceParams(fence)
@@ -64,6 +78,52 @@ const swap = (sql: Sql["commit"], commit: EncodedCommit): Statement => {
   return {
     sql: fence === undefined ? sql.swap : sql.fenced.swap,
     params: [definitionId, data, version + 1, id, version, ...lease, version + 1, token]
+  }
+}
+
+/** The removal of the finished work. It comes first: arming the timer that fired is a new timer. */
+const acks = (
+  texts: Sql["commit"]["next"],
+  { ack }: EncodedCommit,
+  guard: ReadonlyArray<Param>
+): ReadonlyArray<Statement> => {
+  switch (ack?._tag) {
+    case "Outbox":
+      return [{ sql: texts.ackOutbox, params: [ack.seq, ...guard] }]
+    case "Spawn":
+      return [{ sql: texts.ackSpawn, params: [ack.seq, ...guard] }]
+    case "Timer":
+      return [{ sql: texts.ackTimer, params: [ack.executionId, ack.path, ack.fireAt, ...guard] }]
+    case undefined:
+      return []
+  }
+}
+
+/** The frame of a commit to an execution that was read: each guard expects its version. */
+const read = (sql: Sql["commit"], commit: EncodedCommit): Frame => {
+  const { executionId: id, fence, version } = commit
+  const { first, next } = fence === undefined ? sql : sql.fenced
+  const texts = version === 0 ? first : next
+  const guard = [id, ...(version === 0 ? [] : [version]), ...(fence === undefined ? [] : fenceParams(fence))]
+  return { before: acks(texts, commit, guard), texts, guard, swap: swap(sql, commit), after: [] }
+}
+
+/** The frame of a commit to one that was remembered: the first statement asks whether it is still so, each guard what came of that. */
+const remembered = (
+  { remembered: sql }: Sql["commit"],
+  { data, definitionId, executionId: id, fence, token, version }: EncodedCommit,
+  { end, eventId, seq }: EncodedRemembered
+): Frame => {
+  const guard = [seq, token]
+  return {
+    before: [statement(sql.claim, fence, token, seq, id, version, -Buffer.byteLength(end), end, eventId)],
+    texts: sql.writes,
+    guard,
+    swap: {
+      sql: sql.swap,
+      params: [definitionId, data, version + 1, id, version, ...guard, version + 1, token]
+    },
+    after: [{ sql: sql.ack, params: guard }]
   }
 }
 
@@ -87,25 +147,12 @@ const discardLetters = (
 }
 
 export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Plan => {
-  const { executionId: id, fence, version } = commit
-  const { first, next } = fence === undefined ? sql.commit : sql.commit.fenced
-  const texts = version === 0 ? first : next
-  const guard = [id, ...(version === 0 ? [] : [version]), ...(fence === undefined ? [] : fenceParams(fence))]
-  const statements: Array<Statement> = []
+  const { executionId: id, version } = commit
+  const { after, before, guard, swap, texts } =
+    commit.remembered === undefined ? read(sql.commit, commit) : remembered(sql.commit, commit, commit.remembered)
+  const statements = Array.from(before)
   const add = (sql: string, ...params: ReadonlyArray<Param>): void => {
     statements.push({ sql, params: [...params, ...guard] })
-  }
-  // The finished work first: arming the timer that fired is a new timer.
-  switch (commit.ack?._tag) {
-    case "Outbox":
-      add(texts.ackOutbox, commit.ack.seq)
-      break
-    case "Spawn":
-      add(texts.ackSpawn, commit.ack.seq)
-      break
-    case "Timer":
-      add(texts.ackTimer, commit.ack.executionId, commit.ack.path, commit.ack.fireAt)
-      break
   }
   const emits = commit.emits.length > 0 ? statements.length : -1
   const few = texts.fewEmits[commit.emits.length - 1]
@@ -135,8 +182,8 @@ export const makePlan = (sql: Sql, traceMax: number, commit: EncodedCommit): Pla
     add(texts.trace, id, id, commit.trace)
     if (traceMax > 0) add(texts.trimTrace, id, id, traceMax)
   }
-  statements.push(swap(sql.commit, commit))
-  return { statements, emits }
+  const place = statements.push(swap, ...after) - 1 - after.length
+  return { statements, emits, swap: place }
 }
 
 /**

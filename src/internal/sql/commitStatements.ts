@@ -1,7 +1,7 @@
 import { lines } from "../util/lines.js"
 import { askActivities, stopActivities } from "./activityStatements.js"
 import { removeAttributes, writeAttributes } from "./attributeStatements.js"
-import { double, exact, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./expressions.js"
+import { double, exact, fenceable, fewEmits, held, lastNumber, nextNumber, pairs, token } from "./expressions.js"
 
 /** The last index of an execution's trace. The column can hold anything: only integers count as indexes. */
 const lastIndex = (p: string): string => lines`
@@ -105,6 +105,42 @@ const sideWrites = (p: string, guard: string) => ({
       AND ${guard}`
 })
 
+/** Holds where the outbox row that a commit consumes holds that commit's token. Its parameters are the row's seq and the token. */
+const claimed = (p: string): string => `EXISTS (SELECT 1 FROM ${p}outbox WHERE seq = ? AND event = ?)`
+
+/**
+ * The writes of a commit to an execution that was not read. What a read would have told is asked once, by `claim`: where it is as it was
+ * remembered, the outbox row of the event gets the commit's token for its event, which all other guards look for; at the end the row goes.
+ * Its parameters are the token, the seq, the id, the version, the length of the text's end in bytes, counted from behind, that end, and the event's id.
+ */
+const rememberedWrites = (p: string) => {
+  const claim = lines`
+    UPDATE ${p}outbox AS o
+    SET event = ?
+    WHERE seq = ?
+      AND target_id = ?
+      AND EXISTS (
+        SELECT 1
+        FROM ${p}executions
+        WHERE id = o.target_id
+          AND version = ?
+          AND substr(CAST(data AS BLOB), ?) = CAST(? AS BLOB)
+      )
+      AND NOT EXISTS (SELECT 1 FROM ${p}processed_events WHERE execution_id = o.target_id AND event_id = ?)`
+  return {
+    claim: fenceable(p, claim),
+    writes: sideWrites(p, claimed(p)),
+    swap: lines`
+      UPDATE ${p}executions
+      SET definition_id = ?, data = ?, version = ?
+      WHERE id = ?
+        AND ((version = ? AND ${claimed(p)}) OR (version = ? AND ${token("data")} = ?))`,
+    ack: lines`
+      DELETE FROM ${p}outbox
+      WHERE seq = ? AND event = ?`
+  }
+}
+
 /**
  * The writes of a commit that is fenced. The guards take the lease's parameters behind their own. An insert, or a swap, that was applied
  * knows itself again also where the lease was lost since.
@@ -150,6 +186,7 @@ export const makeCommitSql = (p: string) => ({
       AND (version = ? OR (version = ? AND ${token("data")} = ?))`,
 
   fenced: fencedWrites(p),
+  remembered: rememberedWrites(p),
 
   /** The stored version, for a conflict. */
   version: lines`

@@ -78,7 +78,7 @@ const outcomeOf = (
   newest: Newest,
   results: Results
 ): Exit.Exit<Option.Option<CommitOutcome>, Failure> => {
-  if (results.at(-1)?.changes !== 1) return Exit.succeed(Option.none())
+  if (results[plan.swap]?.changes !== 1) return Exit.succeed(Option.none())
   const seqs = seqsOf(results[plan.emits])
   if (seqs.length !== commit.emits.length) return Exit.fail(arrivedTwice(call))
   newest.seq = Math.max(newest.seq, seqs.at(-1) ?? 0)
@@ -165,9 +165,10 @@ const look = (sending: Sending): Effect.Effect<ambiguousWrite.Seen<Outcome>, Fai
     return after._tag === "Open" ? ambiguousWrite.known(lost.value) : after
   })
 
-/** The conflict of a commit whose swap was lost, with the version that is stored; or its lease is lost. */
+/** The conflict of a commit whose swap was lost, with the version that is stored; or its lease is lost. What was remembered is read now anyway. */
 const lost = (sending: Sending): Effect.Effect<Outcome, Failure> => {
   const { call, commit, database } = sending
+  if (commit.remembered !== undefined) return Effect.succeed({ _tag: "Stale" })
   return Effect.flatMap(pages.first(database, call, database.sql.commit.version, commit.executionId), (row) => {
     const found = Option.map(row, ([version]) => version)
     const isExpected = commit.version === 0 ? Option.isNone(found) : Option.contains(found, commit.version)

@@ -27,6 +27,7 @@ import * as timers from "./timers.js"
 const makeEncoded = (database: databases.Database, prefix: string, traceMax: number): Encoded => ({
   exclusive: database.driver.exclusive,
   otherWrites: database.driver.otherWrites,
+  remembers: true,
   rows: transfer.make(database, prefix),
   ...executions.make(database),
   ...executions.makeAttributes(database),

@@ -23,6 +23,7 @@ import type { Call } from "../codec/validate.js"
 import { type Backend, fenceOf, type Moment, momentOf } from "./backend.js"
 import { encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
+import { goesOn } from "./remembered.js"
 
 /** So many ids of the source that a fiber has. */
 const idsFor = (fiber: Fiber.RuntimeFiber<unknown, unknown>, count: number): Effect.Effect<ReadonlyArray<string>> => {
@@ -61,6 +62,10 @@ const conflict = ({ id, version }: Execution, found: Option.Option<unknown>): St
     onRight: (found) => new StoreConflict({ executionId: id, expected: version, found })
   })
 }
+
+/** The conflict of a commit to an execution that is not as it was remembered. */
+const stale = ({ id, version }: Execution): StoreConflict =>
+  new StoreConflict({ executionId: id, expected: version, found: Option.none() })
 
 /** The commit with what it is fenced by: only one that settles a piece of work is. `given` comes before what the fiber is fenced by. */
 const fenced = (
@@ -103,7 +108,7 @@ const writeEach = (
 
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
-  const { checks, encoded, notify } = backend
+  const { checks, encoded, memory, notify } = backend
 
   const prepare = (
     before: Execution,
@@ -117,9 +122,10 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
     if (Either.isLeft(encoding)) return Either.left(encoding.left)
     const { after } = encoding.right
     const written = fenced(call, encoding.right.written, moment.fence, given)
-    return Either.isLeft(written)
-      ? Either.left(written.left)
-      : Either.right({ before, commit, written: written.right, after })
+    if (Either.isLeft(written)) return Either.left(written.left)
+    // What becomes of it may never be known.
+    memory?.forget(before.id)
+    return Either.right({ before, commit, written: written.right, after })
   }
 
   /** What a commit came to, and telling of it where it was applied. */
@@ -127,7 +133,9 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
     { after, before, commit, written }: Prepared,
     outcome: CommitOutcome
   ): Exit.Exit<Committed, StoreConflict | StoreError> => {
+    if (outcome._tag === "Stale") return Exit.fail(stale(before))
     if (outcome._tag === "Conflict") return Exit.fail(conflict(before, outcome.found))
+    if (goesOn(after)) memory?.set(after.id, { text: written.data, token: written.token, fence: written.fence })
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),

@@ -1,6 +1,12 @@
 import * as Either from "effect/Either"
 import type { ActivityOp, Commit, Emit, Spawn, TimerOp, WorkItem } from "../../Commit.js"
-import type { EncodedActivityOp, EncodedCommit, EncodedDelayed, EncodedEmit } from "../../EncodedStore.js"
+import type {
+  EncodedActivityOp,
+  EncodedCommit,
+  EncodedDelayed,
+  EncodedEmit,
+  EncodedRemembered
+} from "../../EncodedStore.js"
 import { type Event, WellKnownKind } from "../../Event.js"
 import type { Execution } from "../../Execution.js"
 import type { StoreRejected } from "../../StoreError.js"
@@ -217,6 +223,14 @@ export const encodeEmits = (
     return encoded
   })
 
+/** What must still be so of an execution that was not read: what a read would tell is asked about an event in the outbox. */
+const rememberedOf = ({ ack, processed }: Commit, token: string): EncodedRemembered => {
+  validate.demand("processed", processed === undefined ? "is missing, which goes with remembered" : undefined)
+  validate.demand("ack", ack?._tag === "Outbox" ? undefined : "is of no row of the outbox, which goes with remembered")
+  const seq = ack?._tag === "Outbox" ? ack.seq : 0
+  return { end: executionCodec.endOf(token), seq, eventId: processed ?? "" }
+}
+
 /** A commit in stored form, and its execution as a load would give it. */
 export interface Encoding {
   readonly written: EncodedCommit
@@ -259,7 +273,8 @@ export const encodeCommit = (
       ...activitiesOf(write, commit.activities ?? none, emission, after),
       attributes: commit.attributes && validate.attributes(checks, commit.attributes),
       trace: trace === undefined ? undefined : encode(write, traceStep, trace, "trace", checks.limits.commit).text,
-      ack: commit.ack
+      ack: commit.ack,
+      remembered: commit.remembered === undefined ? undefined : rememberedOf(commit, commit.remembered)
     }
     demandSize(write, written)
     return { written, after: readsBack ? after : executionCodec.execution.decode(json.parse(data), "") }

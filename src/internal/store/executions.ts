@@ -225,6 +225,19 @@ const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
   }
 }
 
+/** What is remembered of an execution, made of its text anew. */
+const recall =
+  ({ memory }: Backend): ExecutionStore["recall"] =>
+  (id, fence) => {
+    const row = memory?.get(id, fence)
+    if (row === undefined) return Option.none()
+    const { text, token } = row
+    const execution = rows.decode({ operation: "recall", table: "executions", key: id }, () =>
+      executionCodec.execution.decode(json.parse(text), "")
+    )
+    return Option.map(Either.getRight(execution), (execution) => ({ execution, token }))
+  }
+
 /** The executions and their traces, except for committing them. */
 export const make = (
   backend: Backend
@@ -233,6 +246,7 @@ export const make = (
   | "load"
   | "loadForEvent"
   | "loadForEvents"
+  | "recall"
   | "listExecutions"
   | "countExecutions"
   | "appendTrace"
@@ -240,7 +254,7 @@ export const make = (
   | "purge"
   | "idsWithPrefix"
 > => {
-  const { checks, encoded, notify } = backend
+  const { checks, encoded, memory, notify } = backend
 
   return {
     load: (id) =>
@@ -254,6 +268,8 @@ export const make = (
     loadForEvent: loadForEvent(backend),
 
     loadForEvents: loadForEvents(backend),
+
+    recall: recall(backend),
 
     listExecutions: listExecutions(backend),
 
@@ -279,6 +295,7 @@ export const make = (
         // Another program may have stored an id that is none: this is how it goes.
         yield* validate.refuse(call, "id", validate.wellFormed(id))
         yield* checkWhole(call, "expectedVersion", expectedVersion, 0)
+        memory?.forget(id)
         const purged = yield* encoded.purge(id, expectedVersion)
         if (purged) notify({ ...quiet, purged: id })
         return purged

@@ -198,7 +198,7 @@ const instrumentedAttributes = ({ of, set }: ExecutionStore["attributes"]): Exec
 
 const instrumentedLoads = (
   store: ExecutionStore
-): Pick<ExecutionStore, "load" | "loadForEvent" | "loadForEvents" | "timers"> => {
+): Pick<ExecutionStore, "load" | "loadForEvent" | "loadForEvents" | "recall" | "timers"> => {
   const load = measured("load", store.load)
   const loadForEvent = measured("loadForEvent", store.loadForEvent)
   const isArmed = measured("isArmed", store.timers.isArmed)
@@ -207,6 +207,7 @@ const instrumentedLoads = (
     load,
     loadForEvent,
     loadForEvents: batchVariant.of(each, load, loadForEvent, isArmed),
+    recall: store.recall,
     timers: { next: operation("nextTimer")(store.timers.next), isArmed }
   }
 }

@@ -26,6 +26,7 @@ export const make = (encoded: Encoded, send: Send): Encoded => {
   const { read } = senders(send)
   return {
     exclusive: encoded.exclusive,
+    remembers: encoded.remembers,
     ...executions(encoded, send),
     ...work(encoded, send),
     ...activities(encoded, send),

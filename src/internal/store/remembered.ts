@@ -1,0 +1,71 @@
+import type { Execution } from "../../Execution.js"
+import type { Options } from "../../ExecutionStore.js"
+import type { FencingToken } from "../../Lease.js"
+
+/** How many executions are remembered, and how many bytes of their texts, roughly. */
+interface Limits {
+  readonly capacity: number
+  readonly maxBytes: number
+}
+
+/**
+ * An execution as a commit of this process left it.
+ *
+ * - `text`: its row. A value that is handed out is made of it, each time anew: a handler may change the one that it got.
+ * - `token`: that of the commit.
+ * - `fence`: what the commit was fenced by. Whoever gets a lease again after others had it begins with what is stored.
+ */
+export interface Remembered {
+  readonly text: string
+  readonly token: string
+  readonly fence: FencingToken | undefined
+}
+
+// Two bytes a character are enough for a bound.
+const bytesOf = ({ text }: Remembered): number => text.length * 2
+
+const isSame = (a: FencingToken | undefined, b: FencingToken | undefined): boolean =>
+  a === undefined || b === undefined || (a.fence === b.fence && a.name === b.name && a.pool === b.pool)
+
+/** Remembers what was written last of each execution, those longest ago forgotten first. Whatever it says is only a guess. */
+export class Memory {
+  // A Map keeps the order in which its keys were set.
+  private readonly rows = new Map<string, Remembered>()
+  private bytes = 0
+
+  constructor(private readonly most: Limits) {}
+
+  set(id: string, row: Remembered): void {
+    this.forget(id)
+    this.bytes += bytesOf(row)
+    this.rows.set(id, row)
+    for (const oldest of this.rows.keys()) {
+      if (this.rows.size <= this.most.capacity && this.bytes <= this.most.maxBytes) break
+      this.forget(oldest)
+    }
+  }
+
+  /** What is remembered of an execution, for who works on it under this fence. */
+  get(id: string, fence: FencingToken | undefined): Remembered | undefined {
+    const row = this.rows.get(id)
+    return row !== undefined && isSame(row.fence, fence) ? row : undefined
+  }
+
+  forget(id: string): void {
+    const row = this.rows.get(id)
+    if (row === undefined) return
+    this.bytes -= bytesOf(row)
+    this.rows.delete(id)
+  }
+}
+
+const live: ReadonlyArray<Execution["status"]> = ["PENDING", "RUNNING"]
+
+/** Whether an execution goes on with the next event that comes: of others each event looks at what is stored. */
+export const goesOn = ({ status }: Execution): boolean => live.includes(status)
+
+/** The memory that an option asks for. */
+export const make = (option: Options["executionCache"] = {}): Memory | undefined =>
+  option === false
+    ? undefined
+    : new Memory({ capacity: option.capacity ?? 10_000, maxBytes: option.maxBytes ?? 2 ** 25 })

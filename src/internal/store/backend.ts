@@ -16,13 +16,13 @@ import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
 import { current, type Fence, tokenOf } from "../util/fence.js"
-import type { Memory } from "./remembered.js"
+import type { ExecutionCache } from "../executionCache/executionCache.js"
 
 /** What each part of a store is made of: the backend, the checks of input, what it remembers, and whom to tell of a write. */
 export interface Backend {
   readonly encoded: Encoded
   readonly checks: validate.Checks
-  readonly memory: Memory | undefined
+  readonly cache: ExecutionCache | undefined
   readonly notify: (notice: Notice) => void
 }
 

@@ -23,7 +23,7 @@ import type { Call } from "../codec/validate.js"
 import { type Backend, fenceOf, type Moment, momentOf } from "./backend.js"
 import { encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
-import { goesOn } from "./remembered.js"
+import { goesOn } from "../executionCache/executionCache.js"
 
 /** So many ids of the source that a fiber has. */
 const idsFor = (fiber: Fiber.RuntimeFiber<unknown, unknown>, count: number): Effect.Effect<ReadonlyArray<string>> => {
@@ -108,7 +108,7 @@ const writeEach = (
 
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
-  const { checks, encoded, memory, notify } = backend
+  const { cache, checks, encoded, notify } = backend
 
   const prepare = (
     before: Execution,
@@ -124,7 +124,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
     const written = fenced(call, encoding.right.written, moment.fence, given)
     if (Either.isLeft(written)) return Either.left(written.left)
     // What becomes of it may never be known.
-    memory?.forget(before.id)
+    cache?.forget(before.id)
     return Either.right({ before, commit, written: written.right, after })
   }
 
@@ -135,7 +135,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
   ): Exit.Exit<Committed, StoreConflict | StoreError> => {
     if (outcome._tag === "Stale") return Exit.fail(stale(before))
     if (outcome._tag === "Conflict") return Exit.fail(conflict(before, outcome.found))
-    if (goesOn(after)) memory?.set(after.id, { text: written.data, token: written.token, fence: written.fence })
+    if (goesOn(after)) cache?.set(after.id, { text: written.data, token: written.token, fence: written.fence })
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),

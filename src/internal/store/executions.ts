@@ -227,9 +227,9 @@ const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
 
 /** What is remembered of an execution, made of its text anew. */
 const recall =
-  ({ memory }: Backend): ExecutionStore["recall"] =>
+  ({ cache }: Backend): ExecutionStore["recall"] =>
   (id, fence) => {
-    const row = memory?.get(id, fence)
+    const row = cache?.get(id, fence)
     if (row === undefined) return Option.none()
     const { text, token } = row
     const execution = rows.decode({ operation: "recall", table: "executions", key: id }, () =>
@@ -254,7 +254,7 @@ export const make = (
   | "purge"
   | "idsWithPrefix"
 > => {
-  const { checks, encoded, memory, notify } = backend
+  const { cache, checks, encoded, notify } = backend
 
   return {
     load: (id) =>
@@ -295,7 +295,7 @@ export const make = (
         // Another program may have stored an id that is none: this is how it goes.
         yield* validate.refuse(call, "id", validate.wellFormed(id))
         yield* checkWhole(call, "expectedVersion", expectedVersion, 0)
-        memory?.forget(id)
+        cache?.forget(id)
         const purged = yield* encoded.purge(id, expectedVersion)
         if (purged) notify({ ...quiet, purged: id })
         return purged

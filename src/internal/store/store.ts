@@ -15,7 +15,7 @@ import { instrumented } from "./instrumented.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import * as outbox from "./outbox.js"
-import * as remembered from "./remembered.js"
+import * as executionCache from "../executionCache/executionCache.js"
 import * as timers from "./timers.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
@@ -26,7 +26,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
   const backend: Backend = {
     encoded,
     checks: validate.makeChecks(options),
-    memory: encoded.remembers === true ? remembered.make(options.executionCache) : undefined,
+    cache: encoded.remembers === true ? executionCache.make(options.executionCache) : undefined,
     notify: exclusive
       ? notify
       : (notice) => {

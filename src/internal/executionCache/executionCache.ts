@@ -28,7 +28,7 @@ const isSame = (a: FencingToken | undefined, b: FencingToken | undefined): boole
   a === undefined || b === undefined || (a.fence === b.fence && a.name === b.name && a.pool === b.pool)
 
 /** Remembers what was written last of each execution, those longest ago forgotten first. Whatever it says is only a guess. */
-export class Memory {
+export class ExecutionCache {
   // A Map keeps the order in which its keys were set.
   private readonly rows = new Map<string, Remembered>()
   private bytes = 0
@@ -64,8 +64,8 @@ const live: ReadonlyArray<Execution["status"]> = ["PENDING", "RUNNING"]
 /** Whether an execution goes on with the next event that comes: of others each event looks at what is stored. */
 export const goesOn = ({ status }: Execution): boolean => live.includes(status)
 
-/** The memory that an option asks for. */
-export const make = (option: Options["executionCache"] = {}): Memory | undefined =>
+/** The cache that an option asks for. */
+export const make = (option: Options["executionCache"] = {}): ExecutionCache | undefined =>
   option === false
     ? undefined
-    : new Memory({ capacity: option.capacity ?? 10_000, maxBytes: option.maxBytes ?? 2 ** 25 })
+    : new ExecutionCache({ capacity: option.capacity ?? 10_000, maxBytes: option.maxBytes ?? 2 ** 25 })

@@ -69,7 +69,7 @@ describe("A lane that fails again while its rows are read again", () => {
       }
       const state = { attempts: 1, waits: 0, logged: undefined, progress: undefined }
       if (failedUntil === undefined) laneTable.finish(table, lane, work(1))
-      else laneTable.hold(table, lane, work(1), { ...state, retryAt: failedUntil }, now)
+      else laneTable.hold(table, lane, work(1), { state: { ...state, retryAt: failedUntil }, now, takenBack: 0 })
       laneTable.yieldPlace(table, lane)
     }
     run(0, 1_000)
@@ -83,4 +83,37 @@ describe("A lane that fails again while its rows are read again", () => {
     run(2_000, undefined)
     assert.isBelow(catchUp.begin(table, 2_000, 1).first, 2)
   })
+})
+
+describe("A lane whose work is another process's", () => {
+  for (const [what, isTakenBack] of [
+    ["is left to others", false],
+    ["is held back where all of that was taken back since", true]
+  ] as const) {
+    it(what, () => {
+      const table = laneTable.make<number>({ depth: 1, most: 10, owns: () => true })
+      const work = { lane: "a", id: 1, position: 1, label: () => "", item: 1, recorded: undefined, waitsFor: undefined }
+      laneTable.offer(table, work, 0)
+      const lane = laneTable.takeReady(table, 0)
+      if (lane === undefined) assert.fail("the lane is not ready")
+      const { takenBack } = table
+      // A definition is registered while it is found to be missing.
+      if (isTakenBack) laneTable.takeBack(table)
+      const state = {
+        attempts: 1,
+        waits: 1,
+        logged: undefined,
+        progress: undefined,
+        retryAt: 500,
+        elsewhere: true
+      } as const
+      laneTable.hold(table, lane, work, { state, now: 0, takenBack })
+      laneTable.yieldPlace(table, lane)
+      assert.strictEqual(table.aside.has("a"), !isTakenBack)
+      assert.strictEqual(
+        laneTable.nextReadableAt(table) < Number.POSITIVE_INFINITY || table.lanes.has("a"),
+        isTakenBack
+      )
+    })
+  }
 })

@@ -101,26 +101,27 @@ const meet = <A>(all: Map<string, Seen<A>>, key: string, none: A, now: number): 
   return before?.logged !== true
 }
 
-/** Records a definition that work waits for, or a version of one, and logs it once. */
-const note = (unserved: Unserved, error: Missing): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const millis = yield* Clock.currentTimeMillis
-    const now = millis / 1000
-    const { definitions, passed, versions } = unserved
-    const { definitionId, message } = error
-    const none = noWork(definitionId)
-    if (millis >= unserved.until) unserved.until = millis + passedFor
-    let isNew: boolean
-    if (error._tag === "DefinitionVersionNotFound") {
-      const { version } = error
-      isNew = meet(versions, JSON.stringify([definitionId, version]), { ...none, version }, now)
-    } else {
-      isNew = meet(definitions, definitionId, none, now)
-      if (passed.size < most) passed.add(definitionId)
-    }
-    yield* measure(unserved, now)
-    if (isNew) yield* log.warning(`work waits for a definition that this process does not have: ${message}`)
-  })
+/** Records a definition that work waits for, or a version of one; says whether that is news. */
+const note = (unserved: Unserved, error: Missing, millis: number): boolean => {
+  const now = millis / 1000
+  const { definitions, passed, versions } = unserved
+  const { definitionId } = error
+  const none = noWork(definitionId)
+  if (millis >= unserved.until) unserved.until = millis + passedFor
+  if (error._tag === "DefinitionVersionNotFound") {
+    const { version } = error
+    return meet(versions, JSON.stringify([definitionId, version]), { ...none, version }, now)
+  }
+  if (passed.size < most) passed.add(definitionId)
+  return meet(definitions, definitionId, none, now)
+}
+
+/** Tells of what was recorded; logs it where it is news. */
+const tell = (unserved: Unserved, { message }: Missing, millis: number, isNew: boolean): Effect.Effect<void> => {
+  const told = measure(unserved, millis / 1000)
+  const warning = log.warning(`work waits for a definition that this process does not have: ${message}`)
+  return isNew ? Effect.zipRight(told, warning) : told
+}
 
 const ageOf = (seen: Iterable<Seen<{ readonly oldest: Option.Option<number> }>>, now: number): number => {
   let age = 0
@@ -214,10 +215,11 @@ const passed = (unserved: Unserved): ReturnType<Elsewhere["passed"]> =>
 export const elsewhere = (unserved: Unserved): Elsewhere => ({
   passed: () => passed(unserved),
   found: (error) =>
-    Effect.suspend(() => {
+    // In one step: a definition that is registered between the look and the record would be passed over, although it is there.
+    Effect.flatMap(Clock.currentTimeMillis, (millis) => {
       const version = error._tag === "DefinitionVersionNotFound" ? error.version : undefined
-      const has = unserved.options.definitions.serves(error.definitionId, version)
-      return has ? Effect.succeed(false) : Effect.as(note(unserved, error), true)
+      if (unserved.options.definitions.serves(error.definitionId, version)) return Effect.succeed(false)
+      return Effect.as(tell(unserved, error, millis, note(unserved, error, millis)), true)
     })
 })
 

@@ -30,6 +30,8 @@ export interface LaneTable<A> extends Options {
   readonly aside: Map<string | null, number>
   /** When all that is left to other processes is looked at again, in milliseconds since the epoch. */
   lookAgainAt: number
+  /** How often all of that was taken back: what was decided before may not hold any more. */
+  takenBack: number
   /** While it is not open, no row begins to run. */
   mode: "open" | "paused" | "stopped"
 }
@@ -53,6 +55,7 @@ export const make = <A>(options: Options): LaneTable<A> => ({
   waiting: new Map(),
   aside: new Map(),
   lookAgainAt: never,
+  takenBack: 0,
   mode: "open"
 })
 
@@ -125,9 +128,17 @@ export const endReading = <A>(table: LaneTable<A>): void => {
   table.reading = false
 }
 
-/** The head of the lane failed: the lane is held back, or left to other processes. */
-export const hold = <A>(table: LaneTable<A>, lane: Lane<A>, work: Work<A>, state: FailureState, now: number): void => {
-  if (state.elsewhere === true && lane_.discard(lane)) {
+/**
+ * The head of the lane failed: the lane is held back, or left to other processes. What was taken back since this was decided, `takenBack`, may be
+ * this process's own by now.
+ */
+export const hold = <A>(
+  table: LaneTable<A>,
+  lane: Lane<A>,
+  work: Work<A>,
+  { now, state, takenBack }: { readonly state: FailureState; readonly now: number; readonly takenBack: number }
+): void => {
+  if (state.elsewhere === true && takenBack === table.takenBack && lane_.discard(lane)) {
     putAside(table, lane.key, work.position, now)
     return
   }
@@ -147,6 +158,7 @@ const putAside = <A>(table: LaneTable<A>, key: string | null, position: number, 
 
 /** Takes back what is left to other processes, where there may be any: all rows are to be read again. */
 export const takeBack = <A>(table: LaneTable<A>): boolean => {
+  table.takenBack++
   if (table.lookAgainAt === never) return false
   table.aside.clear()
   table.lookAgainAt = never

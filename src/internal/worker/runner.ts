@@ -157,10 +157,11 @@ const finishHead = <A>(
       laneTable.finish(table, lane, work)
       return before === undefined ? Effect.void : recovered(work, before)
     }
+    const { takenBack } = table
     return Effect.zipWith(failed(work, exit.cause, before), Clock.currentTimeMillis, (state, now) => {
       // In one step: what is offered meanwhile must find the lane either running or held back.
       if (state === undefined) laneTable.finish(table, lane, work)
-      else laneTable.hold(table, lane, work, state, now)
+      else laneTable.hold(table, lane, work, { state, now, takenBack })
     })
   })
 

@@ -509,12 +509,19 @@ const makeLoop = <A>(worker: Worker<A>, rows: reader.Reader<A>): Effect.Effect<n
       return
     }
     if ((yield* Clock.currentTimeMillis) >= table.lookAgainAt) lookAgain(worker)
+    let { takenBack } = table
     const pass = Effect.suspend(() => {
+      takenBack = table.takenBack
       wakeup.clear()
       return reader.readPass(rows)
     })
     const dueAt = yield* storeMonitor.waitOut(monitor, pass)
     table.lookAgainAt = Math.min(table.lookAgainAt, yield* passedUntil(worker))
+    // What the pass passed over may be this process's own by now.
+    if (table.takenBack !== takenBack) {
+      takeAgain(worker.cursor, beginning)
+      wakeup.request(beginning)
+    }
     takeKept(worker, rows.runner)
     const next = polling.end(yield* Clock.currentTimeMillis)
     const woken = yield* wakeup.sleep(Math.min(next, dueAt, laneTable.nextReadableAt(table), table.lookAgainAt))

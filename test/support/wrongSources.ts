@@ -137,6 +137,30 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     ]
   },
   {
+    name: "those who run activities are taken for dead too early",
+    found: /was taken for dead/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/shards/assignment.ts",
+        from: "at: since(member) + member.ttl * 1000",
+        to: "at: since(member) + member.ttl * 200"
+      }
+    ]
+  },
+  {
+    name: "of the times that recurring work has missed the first is left out",
+    found: /was left out/,
+    store: "memory",
+    edits: [
+      {
+        file: "internal/cron/handlers.ts",
+        from: "const fired = due.fire.reduce(",
+        to: "const fired = due.fire.slice(due.fire.length > 1 ? 1 : 0).reduce("
+      }
+    ]
+  },
+  {
     name: "a lane keeps its place when it has nothing to do any more",
     found: /is left|waits for|never got it|are held back|do not stop/,
     store: "memory",

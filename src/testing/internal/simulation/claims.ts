@@ -60,7 +60,7 @@ const tookForDead = ({ journal, life, truth }: Observed, { evict = [], pool, ttl
     const after = `was taken for dead by ${life.name} ${silent.toFixed(3)} s after its sign of life`
     if (silent < ttl) journal.problem(`${sign.life.name} ${after}`)
     // Who has failed waits a moment before it tries again.
-    else if (running.has(holder) && sign.life.wellFor() > (2 * ttl + 4) * 1_000_000)
+    else if (running.has(holder) && sign.life.wellFor() > (silent + 3) * 1_000_000)
       journal.problem(`${sign.life.name} ran activities, was well, and ${after}`)
     signs.delete(holder)
   }

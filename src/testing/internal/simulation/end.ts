@@ -234,8 +234,11 @@ const look = <R>(stage: Stage<R>) =>
     return [...wrong, ...shared(stage, found)]
   })
 
-/** How long processes take at most to see that all is well: after a failure a worker waits before it tries again. */
-const recovery = 65
+/**
+ * How long processes take at most to see that all is well, in seconds: after a failure a worker waits before it tries again, and what another
+ * process put off by a clock that is ahead is put off for that long.
+ */
+const recovery = 250
 
 const health = <R>(stage: Stage<R>) =>
   Effect.gen(function* () {

@@ -90,8 +90,8 @@ export class Journal {
   committed(life: Life, commit: Commit, { execution: { id, status, version } }: Committed): void {
     life.wrote()
     const again = this.purges.has(id)
-    // Another execution with the id of one that was removed.
-    const known = again && version === 1 ? undefined : this.commits.get(id)
+    // Another execution with the id of one that was removed, whose first commit may not have been acknowledged.
+    const known = again && version <= this.version(id) ? undefined : this.commits.get(id)
     const ofExecution = known ?? { highest: 0, byVersion: new Map(), versions: new Map() }
     this.commits.set(id, ofExecution)
     const before = ofExecution.byVersion.get(version)

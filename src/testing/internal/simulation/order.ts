@@ -198,7 +198,7 @@ const register = Layer.scopedDiscard(
 const work = Work.toLayer(({ depth }) =>
   Effect.gen(function* () {
     // Some run for longer than a sign of life counts.
-    const most = (yield* Random.next) < 0.2 ? 5_000 : 1_000
+    const most = (yield* Random.next) < 0.3 ? 5_000 : 1_000
     yield* Effect.sleep(`${yield* Random.nextIntBetween(1, most)} millis`)
     return (yield* Random.next) < 0.2 ? yield* Effect.fail("out of stock") : `worked at ${depth}`
   })

@@ -47,13 +47,16 @@ export interface Amounts {
   readonly faults: number
   readonly operations: number
   readonly commands: ReadonlyArray<Command>
+  /** Whether requests have statements. */
+  readonly sql: boolean
 }
 
-const fault = (dice: dice_.Dice, processes: number): Undated => {
+const fault = (dice: dice_.Dice, processes: number, sql: boolean): Undated => {
   const process = dice.below(processes)
   const which = dice.below(20)
   if (which < 11) {
-    const how = dice.pick<RequestFault>(
+    const broken = dice.chance(0.4)
+    const any = dice.pick<RequestFault>(
       "refused",
       "lost",
       "lost",
@@ -68,6 +71,7 @@ const fault = (dice: dice_.Dice, processes: number): Undated => {
       "frozen",
       "frozen"
     )
+    const how = sql && broken ? "statement" : any
     return {
       _tag: "Request",
       process,
@@ -96,7 +100,7 @@ type Undated = WithoutPlace<Item>
 /** What a seed makes happen, in the order of time. */
 export const make = (
   seed: number,
-  { commands, faults, millis, operations, processes }: Amounts
+  { commands, faults, millis, operations, processes, sql }: Amounts
 ): ReadonlyArray<Item> => {
   const dice = dice_.make(seed, "plan")
   const items: Array<Undated & { readonly at: number }> = []
@@ -109,7 +113,7 @@ export const make = (
       argument: dice.below(1_000_000)
     })
   }
-  for (let i = 0; i < faults; i++) items.push({ at: dice.below(millis), ...fault(dice, processes) })
+  for (let i = 0; i < faults; i++) items.push({ at: dice.below(millis), ...fault(dice, processes, sql) })
   const [first, ...rest] = commands
   for (let i = 0; first !== undefined && i < Math.ceil(operations / 4); i++) {
     const command = dice.pick(first, ...rest)

@@ -96,9 +96,8 @@ export const checkTimes = Effect.gen(function* () {
   const between = times.slice(done.indexOf(true), done.lastIndexOf(true))
   const missing = between.filter((id) => done[times.indexOf(id)] === false)
   const started = yield* store.idsWithPrefix(`cron:${name}:`)
-  const twice = started.filter(
-    (id) => !times.includes(id) && started.some((other) => id.startsWith(other) && id !== other)
-  )
+  const timeOf = (id: string): string => id.slice(0, firingId(name, now).length)
+  const twice = started.filter((id, i) => started.some((other, j) => j < i && timeOf(other) === timeOf(id)))
   return [
     ...missing.map((id) => `${id} was left out`),
     ...twice.map((id) => `${id} was started beside another of its time`)

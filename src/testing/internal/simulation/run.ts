@@ -32,14 +32,16 @@ export interface Given<R> extends Options<R> {
 }
 
 /** How much happens by default. */
-const amounts = <R>({ commands, faults, operations, processes, seconds, seed }: Given<R>): plans.Amounts => {
+const amounts = <R>(given: Given<R>): plans.Amounts => {
+  const { commands, faults, operations, processes, seconds, seed, store } = given
   const size = size_.make(seed)
   return {
     processes: runtimeOptions_.make(seed, { commands, processes }).alone ? 1 : (processes ?? size.processes),
     millis: (seconds ?? size.seconds) * 1_000,
     faults: faults ?? size.faults,
     operations: operations ?? size.operations,
-    commands: commands ?? ["suspend", "resume", "cancel", "redrive", "terminate", "purge"]
+    commands: commands ?? ["suspend", "resume", "cancel", "redrive", "terminate", "purge"],
+    sql: store === "sqlite"
   }
 }
 

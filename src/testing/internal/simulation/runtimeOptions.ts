@@ -48,7 +48,7 @@ export const make = (
       // Idle polls are most of what a run costs.
       pollInterval: dice("poll").pick("300 millis", "1 second", "3 seconds", "3 seconds", "8 seconds", "8 seconds"),
       timerInterval: dice("timers").pick("500 millis", "2 seconds", "5 seconds", "5 seconds", "8 seconds"),
-      activityTtl: dice("activities").pick("1 second", "3 seconds"),
+      activityTtl: dice("activities").pick("1 second", "1 second", "3 seconds"),
       // Where operators may remove what has ended, so may this.
       retention:
         (commands ?? ["purge"]).includes("purge") && dice("retention").chance(0.25)

@@ -41,7 +41,7 @@ it.scoped(
       yield* store.enqueue([{ targetId: "x", event: event("e1") }])
       yield* eventually(Deferred.isDone(begun), true)
       yield* run(store, (given, happened) =>
-        happened.id === "e1" ? Effect.fail(new Error("broken here")) : recorder(given, happened)
+        happened.id === "e1" ? Effect.fail("broken here") : recorder(given, happened)
       )
       yield* eventually(letters(store), [["x", "attempts"]])
       yield* store.enqueue([{ targetId: "x", event: event("e2") }])

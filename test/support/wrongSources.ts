@@ -168,7 +168,7 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
   },
   {
     name: "an outage is told of after its end",
-    found: /an outage of/,
+    found: /an outage of|has waited for/,
     store: "memory",
     edits: [{ file: "internal/supervision/storeMonitor.ts", from: "  monitor.waiting.delete(waiting)\n", to: "" }]
   },

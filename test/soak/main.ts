@@ -10,7 +10,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Ref from "effect/Ref"
 import type { StoreError } from "holdfast/StoreError"
-import { BadInput, number, target } from "../torture/options.js"
+import { BadInput, number, parse, target } from "../torture/options.js"
 import * as Store from "../torture/store.js"
 import * as Load from "./load.js"
 import * as Trend from "./trend.js"
@@ -95,21 +95,16 @@ interface Options {
   readonly layer: ReturnType<typeof Store.layer>
 }
 
+const fields = {
+  minutes: { type: "string" },
+  store: { type: "string" },
+  rate: { type: "string" },
+  help: { type: "boolean", short: "h" }
+} as const
+
 const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undefined, BadInput> =>
   Effect.gen(function* () {
-    const given = yield* Effect.try({
-      try: () =>
-        parseArgs({
-          args: [...args],
-          options: {
-            minutes: { type: "string" },
-            store: { type: "string" },
-            rate: { type: "string" },
-            help: { type: "boolean", short: "h" }
-          }
-        }).values,
-      catch: (error) => new BadInput({ detail: error instanceof Error ? error.message : String(error) })
-    })
+    const given = yield* parse(() => parseArgs({ args: [...args], options: fields }).values)
     if (given.help === true) return undefined
     const minutes = yield* number("minutes", given.minutes ?? "60", { least: 0.2, most: 100_000, whole: false })
     const rate =

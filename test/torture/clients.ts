@@ -43,8 +43,11 @@ const send = (writer: Writer, id: string, client: string, nth: number) =>
     const event = `${client}-${nth}`
     const tell = writer.ask({ _tag: "Send", id, event, client, nth })
     const sending = Order.send(id, "Add", { event, client, nth }, { id: event }).pipe(patiently)
-    yield* done(tell)(sending)
-    if ((yield* Random.next) < 0.1) yield* sending
+    const chance = yield* Random.next
+    // Twice at the same time, or once more when it is acknowledged.
+    const both = Effect.all(chance < 0.05 ? [sending, sending] : [sending], { concurrency: "unbounded" })
+    yield* done(tell)(both)
+    if (chance > 0.9) yield* sending
   })
 
 const rest = (pause: number) => Effect.flatMap(Random.nextIntBetween(0, 2 * pause), (millis) => Effect.sleep(millis))
@@ -83,7 +86,8 @@ const sharedClient = (writer: Writer, { by, pause, shared }: Options) =>
     for (let nth = 1; ; nth++) {
       const n = yield* Random.nextIntBetween(0, together)
       yield* send(writer, id(n), `c-${by}`, nth)
-      yield* rest(4 * pause)
+      // Events that come one after the other without a rest are lanes with several of them.
+      if ((yield* Random.next) < 0.7) yield* rest(4 * pause)
     }
   })
 

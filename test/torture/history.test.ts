@@ -20,9 +20,9 @@ const isLinearizable = (store: Named, ...more: ReadonlyArray<string>) =>
     const { historyWorker } = yield* Effect.promise(() => bundle({ historyWorker: "historyWorker.ts" }))
     const options = yield* read(["--store", yield* store, ...few, "--steps", steps, ...more])
     if (options === undefined) return yield* Effect.dieMessage("only help was asked for")
-    const { conflicts, problems, reads, written } = yield* run(options, historyWorker)
+    const { conflicts, problems, reads, unread, written } = yield* run(options, historyWorker)
     assert.deepStrictEqual(problems, [])
-    for (const count of [reads, written, conflicts]) assert.isAbove(count, 0)
+    for (const count of [reads, written, unread, conflicts]) assert.isAbove(count, 0)
   })
 
 /** Stores beyond the file, each where its environment variable names it: a cluster or server that runs, or the program of one. */

@@ -22,6 +22,8 @@ import * as Store from "./store.js"
 export interface Outcome {
   readonly reads: number
   readonly written: number
+  /** Those of the writes that nothing was read for. */
+  readonly unread: number
   readonly conflicts: number
   readonly unknown: number
   readonly problems: ReadonlyArray<string>
@@ -33,6 +35,10 @@ const count = (entries: ReadonlyArray<Journal.Entry>, is: (entry: Journal.Entry)
 const outcome = (entries: ReadonlyArray<Journal.Entry>, problems: ReadonlyArray<string>): Outcome => ({
   reads: count(entries, ({ told }) => told._tag === "Saw"),
   written: count(entries, ({ asked, told }) => asked._tag === "Write" && told._tag === "Done"),
+  unread: count(
+    entries,
+    ({ asked, told }) => asked._tag === "Write" && asked.remembered === true && told._tag === "Done"
+  ),
   conflicts: count(entries, ({ told }) => told._tag === "Conflict"),
   unknown: count(entries, ({ asked, told }) => asked._tag === "Write" && told._tag === "Unknown"),
   problems
@@ -96,9 +102,9 @@ const withStore = <A>(
     Effect.mapError((error) => new BadInput({ detail: `the store cannot be used: ${String(error)}` }))
   )
 
-const report = ({ conflicts, problems, reads, unknown, written }: Outcome): string =>
+const report = ({ conflicts, problems, reads, unknown, unread, written }: Outcome): string =>
   [
-    `${reads} reads, ${written} writes, ${conflicts} conflicts, ${unknown} of unknown outcome`,
+    `${reads} reads, ${written} writes, ${unread} of them to what was remembered, ${conflicts} conflicts, ${unknown} of unknown outcome`,
     ...(problems.length === 0 ? ["all histories are linearizable"] : ["", "PROBLEMS", ...problems])
   ].join("\n")
 

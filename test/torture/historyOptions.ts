@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
-import { BadInput, copiesOfServers, isOfLibsqlServer, number, type Target, target } from "./options.js"
+import { BadInput, copiesOfServers, isOfLibsqlServer, number, parse, type Target, target } from "./options.js"
 
 export const usage = `npm run test:histories -- --store STORE [options]
 
@@ -43,18 +43,12 @@ const fields = {
   help: { type: "boolean", short: "h" }
 } as const
 
-const parse = (args: ReadonlyArray<string>) =>
-  Effect.try({
-    try: () => parseArgs({ args: [...args], options: fields }).values,
-    catch: (error) => new BadInput({ detail: error instanceof Error ? error.message : String(error) })
-  })
-
 const whole = (name: string, text: string, most: number) => number(name, text, { least: 1, most, whole: true })
 
 /** The options; none where only help is asked for. */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undefined, BadInput> =>
   Effect.gen(function* () {
-    const given = yield* parse(args)
+    const given = yield* parse(() => parseArgs({ args: [...args], options: fields }).values)
     if (given.help === true) return undefined
     const on = yield* target(given.store)
     if (given.copies && !isOfLibsqlServer(on)) return yield* new BadInput({ detail: copiesOfServers })

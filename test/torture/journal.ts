@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** - `Register`: see `linearizability.ts`. - `List`: of executions, by the process that has started this one. - `client`, `nth`: who sent the event, as which of its events to that execution. */
+/** - `remembered`: whether it was made of what the process had written last, without a read. - `Write`, `Read`: see `linearizability.ts`. - `List`: of executions, by the process that has started this one. - `client`, `nth`: who sent the event, as which of its events to that execution. */
 export type Asked =
   | { readonly _tag: "Start"; readonly id: string; readonly events: number }
   | {
@@ -12,13 +12,20 @@ export type Asked =
       readonly client: string
       readonly nth: number
     }
-  | { readonly _tag: "Commit"; readonly id: string; readonly from: number; readonly processed?: string | undefined }
+  | {
+      readonly _tag: "Commit"
+      readonly id: string
+      readonly from: number
+      readonly processed?: string | undefined
+      readonly remembered?: boolean | undefined
+    }
   | {
       readonly _tag: "Write"
       readonly id: string
       readonly from: number
       readonly value: string
       readonly event?: string | undefined
+      readonly remembered?: boolean | undefined
     }
   | { readonly _tag: "Read"; readonly id: string; readonly event?: string | undefined }
   | { readonly _tag: "List"; readonly id: string }

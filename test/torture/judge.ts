@@ -121,7 +121,7 @@ const operationOf = (entry: Entry): ReadonlyArray<Linearizability.Operation> => 
   const call: Linearizability.Call =
     asked._tag === "Read"
       ? { _tag: "Read", event: asked.event }
-      : { _tag: "Write", from: asked.from, value: asked.value, event: asked.event }
+      : { _tag: "Write", from: asked.from, value: asked.value, event: asked.event, remembered: asked.remembered }
   const answer: Linearizability.Answer =
     told._tag === "Done" ? { _tag: "Written" } : told._tag === "Unknown" ? { _tag: "Unknown" } : told
   return [{ by, began, ended, call, answer }]

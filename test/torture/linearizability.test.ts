@@ -18,6 +18,12 @@ const write = (
   event?: string
 ): Operation => ({ by: `writer of ${value}`, began, ended, call: { _tag: "Write", from, value, event }, answer })
 
+/** A write that nothing was read for. */
+const recalled = (operation: Operation): Operation => {
+  const { call } = operation
+  return call._tag === "Write" ? { ...operation, call: { ...call, remembered: true } } : operation
+}
+
 const read = (
   [began, ended]: readonly [number, number],
   version: number,
@@ -67,6 +73,14 @@ const good: ReadonlyArray<readonly [name: string, history: ReadonlyArray<Operati
       read([2, 3], 1, "a", { id: "e", processed: true }),
       read([2, 3], 1, "a", { id: "f", processed: false })
     ]
+  ],
+  [
+    "a write that nothing was read for, and its conflict where the event alone is consumed",
+    [
+      recalled(write([0, 1], 0, "a", written, "e")),
+      recalled(write([2, 3], 1, "b", conflict, "e")),
+      recalled(write([4, 5], 1, "c", written, "f"))
+    ]
   ]
 ]
 
@@ -83,6 +97,14 @@ const bad: ReadonlyArray<readonly [name: string, history: ReadonlyArray<Operatio
   ["two writers that both won", [write([0, 5], 0, "a"), write([1, 4], 0, "b")]],
   ["a value that nobody wrote", [write([0, 1], 0, "a"), read([2, 3], 1, "z")]],
   ["a conflict with nobody", [write([0, 1], 0, "a"), write([2, 3], 1, "b", conflict)]],
+  [
+    "an event that is consumed twice by a write that nothing was read for",
+    [write([0, 1], 0, "a", written, "e"), recalled(write([2, 3], 1, "b", written, "e"))]
+  ],
+  [
+    "the conflict with nobody of a write that nothing was read for",
+    [write([0, 1], 0, "a", written, "e"), recalled(write([2, 3], 1, "b", conflict, "f"))]
+  ],
   [
     "a write that took effect after it was said that it had not",
     [read([0, 1], 0, ""), write([2, 3], 0, "a"), read([4, 5], 1, "b")]

@@ -7,9 +7,18 @@
  * of. One whose outcome is unknown never ends: it may have its effect at any later time, or never.
  */
 
-/** What was asked. `from` is the version that a write replaces, 0 where there was none; `event` is what it consumes. */
+/**
+ * What was asked. `from` is the version that a write replaces, 0 where there was none; `event` is what it consumes. `remembered` is whether it
+ * was made without a read: then it is written only where its event is not consumed.
+ */
 export type Call =
-  | { readonly _tag: "Write"; readonly from: number; readonly value: string; readonly event?: string | undefined }
+  | {
+      readonly _tag: "Write"
+      readonly from: number
+      readonly value: string
+      readonly event?: string | undefined
+      readonly remembered?: boolean | undefined
+    }
   | { readonly _tag: "Read"; readonly event?: string | undefined }
 
 /** What was answered. `processed` is whether the event that was asked for is consumed. */
@@ -49,8 +58,9 @@ export type Verdict =
 const keyOf = ({ done, state }: Config): string =>
   JSON.stringify([state.version, state.value, Array.from(state.consumed).sort(), Array.from(done).sort()])
 
-/** An event that is consumed already is no reason to refuse a write. */
-const takes = ({ version }: State, { from }: Extract<Call, { _tag: "Write" }>): boolean => from === version
+/** An event that is consumed already is no reason to refuse a write that a read came before. */
+const takes = ({ consumed, version }: State, { event, from, remembered }: Extract<Call, { _tag: "Write" }>): boolean =>
+  from === version && !(remembered === true && event !== undefined && consumed.has(event))
 
 /** Whether an operation that changes nothing tells of this state. */
 const tellsOf = ({ answer, call }: Operation, state: State): boolean => {

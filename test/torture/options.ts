@@ -75,9 +75,10 @@ const fields = {
   help: { type: "boolean", short: "h" }
 } as const
 
-const parse = (args: ReadonlyArray<string>) =>
+/** What was given on a command line, as it is taken apart. */
+export const parse = <A>(takenApart: () => A): Effect.Effect<A, BadInput> =>
   Effect.try({
-    try: () => parseArgs({ args: [...args], options: fields }).values,
+    try: takenApart,
     catch: (error) => new BadInput({ detail: error instanceof Error ? error.message : String(error) })
   })
 
@@ -150,7 +151,7 @@ export const isOfLibsqlServer = (target: Target): boolean =>
 /** The options; none where only help is asked for. */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<Options | undefined, BadInput> =>
   Effect.gen(function* () {
-    const given = yield* parse(args)
+    const given = yield* parse(() => parseArgs({ args: [...args], options: fields }).values)
     if (given.help === true) return undefined
     const seed = String(Math.floor(Math.random() * 1e9))
     const on = yield* target(given.store)

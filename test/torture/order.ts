@@ -12,6 +12,9 @@ import * as Step from "holdfast/Step"
 /** How often an order's timer is armed, one after the other. */
 export const ticks = 3
 
+/** How many events an order sends itself, each when it has the one before. */
+const links = 4
+
 const Work = Activity.make("work", {
   payload: Schema.Struct({}),
   success: Schema.String,
@@ -85,7 +88,7 @@ export const Order = Definition.make("order", {
   }),
   input: Schema.Struct({ events: Schema.Number }),
   initial: ({ events }) => ({ ...empty, events, seen: [], last: {} }),
-  events: { Add, Later: Schema.Struct({}) },
+  events: { Add, Later: Schema.Struct({}), Link: Schema.Struct({ nth: Schema.Number }) },
   timers: ["tick"],
   children: { part: Part },
   activities: { work: Work },
@@ -94,7 +97,11 @@ export const Order = Definition.make("order", {
 
 type Context = typeof Order.schemas.context.Type
 
-export const needed: ReadonlyArray<string> = ["start", "later", "work", "child"]
+const link = (nth: number): string => `link ${nth}`
+
+const chain = Array.from({ length: links }, (_, i) => link(i + 1))
+
+export const needed: ReadonlyArray<string> = ["start", "later", "work", "child", ...chain]
 
 /** Whether all has happened to an order that has to, beside the events of clients. */
 export const isComplete = ({ parts, ticks: fired }: Noted): boolean =>
@@ -129,12 +136,17 @@ const OrderLive = Order.toLayer({
       Step.updateContext(part("start")),
       Order.armTimer("tick", "120 millis"),
       Order.emit(step.execution.id, "Later", {}, { after: "250 millis" }),
+      Order.emit(step.execution.id, "Link", { nth: 1 }),
       Order.runActivity("work", {}, { key: "work" }),
       Order.spawn("part", {}),
       ended
     ),
   Add: (step, payload) => step.pipe(Step.updateContext(add(payload)), ended),
   Later: (step) => step.pipe(Step.updateContext(part("later")), ended),
+  Link: (step, { nth }) => {
+    const next = step.pipe(Step.updateContext(part(link(nth))))
+    return nth < links ? next.pipe(Order.emit(step.execution.id, "Link", { nth: nth + 1 })) : ended(next)
+  },
   timers: {
     tick: (step, { fireAt }) =>
       Effect.map(seconds, (now) => {

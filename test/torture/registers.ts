@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type { StoreError } from "holdfast/StoreError"
@@ -61,6 +62,27 @@ export const one = (writer: Writer, step: Step) =>
     const execution = next(step, seen)
     const tell = writer.ask({ _tag: "Write", id, from: execution.version, value, event })
     const write = store.commit(execution, event === undefined ? {} : { processed: event })
+    yield* Effect.onExit(write, (exit) => Effect.sync(() => tell(Watched.ofExit(exit, () => ({ _tag: "Done" })))))
+  })
+
+/**
+ * Writes a register as this process wrote it last, without a read, as the relay does: for an event of the outbox, which is of no use afterwards.
+ * Nothing else may work on the outbox. Reads and writes it where it is not remembered.
+ */
+export const recalled = (writer: Writer, step: Step) =>
+  Effect.gen(function* () {
+    const store = yield* ExecutionStore.ExecutionStore
+    const { id, value } = step
+    const found = store.recall(id)
+    if (Option.isNone(found)) return yield* one(writer, step)
+    const { execution, token } = found.value
+    const { version } = execution
+    // Some are consumed by the version before.
+    const event = `recalled-${version >> 1}`
+    const [seq = -1] = yield* store.enqueue([{ targetId: id, event: Event.make({ id: event, kind: "Written" }) }])
+    const tell = writer.ask({ _tag: "Write", id, from: version, value, event, remembered: true })
+    const commit = { processed: event, ack: { _tag: "Outbox", seq }, remembered: token } as const
+    const write = store.commit({ ...execution, context: { value } }, commit)
     yield* Effect.onExit(write, (exit) => Effect.sync(() => tell(Watched.ofExit(exit, () => ({ _tag: "Done" })))))
   })
 

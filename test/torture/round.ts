@@ -15,6 +15,7 @@ import * as Health from "./health.js"
 import * as Journal from "./journal.js"
 import * as Judge from "./judge.js"
 import * as Snapshot from "./snapshot.js"
+import type { Remembers } from "./store.js"
 import * as Workers from "./workers.js"
 
 /**
@@ -33,7 +34,7 @@ export interface Place {
   readonly calm: Effect.Effect<void>
   readonly store: Layer.Layer<ExecutionStore, StoreError | ConfigError>
   readonly sound: Effect.Effect<ReadonlyArray<string>>
-  readonly settings: Omit<Workers.Settings, "shared" | "journals" | "leases" | "note">
+  readonly settings: Omit<Workers.Settings, "shared" | "journals" | "leases" | "caches" | "note">
 }
 
 /** What befell the processes, by name; and what they were told. */
@@ -62,6 +63,7 @@ interface Round {
   readonly options: Options
   readonly dice: Dice
   readonly leases: boolean
+  readonly caches: ReadonlyArray<Remembers>
   readonly problems: Array<string>
   before: ReadonlyArray<Journal.Entry>
   epoch: number
@@ -95,6 +97,7 @@ const startWorkers = (round: Round) =>
       shared,
       journals: round.journals,
       leases: round.leases,
+      caches: round.caches,
       note: options.note
     }
     const workers = yield* Workers.make(settings, options.processes)
@@ -236,8 +239,17 @@ const judge = (round: Round) =>
     const acknowledged = all.filter(({ asked, told }) => asked._tag !== "Read" && told._tag === "Done").length
     options.tally.acknowledged += acknowledged
     options.tally.operations += Judge.registerOperations(entries)
+    const remembered = all.filter(({ asked }) => asked._tag === "Commit" && asked.remembered === true)
+    options.tally.add("commits without a read", remembered.length)
+    options.tally.add(
+      "commits without a read that were stale",
+      remembered.filter(({ told }) => told._tag === "Conflict").length
+    )
     return acknowledged
   })
+
+/** What a process remembers of what it wrote: as much as usual, so few executions that most are forgotten before their next event comes, or none. */
+const remembers = (dice: Dice): Remembers => dice.pick<Remembers>({}, {}, { capacity: dice.between(1, 6) }, false)
 
 /** Runs a round; gives what is wrong, and how much was acknowledged. */
 export const run = (
@@ -254,6 +266,7 @@ export const run = (
       options,
       dice,
       leases: dice.chance(0.5),
+      caches: Array.from({ length: options.processes }, () => remembers(dice)),
       problems: [],
       before: [],
       epoch: 0,

@@ -32,8 +32,8 @@ export const ofExit = <A>(exit: Exit.Exit<A, StoreConflict | StoreError>, succes
 
 const done: Told = { _tag: "Done" }
 
-const asked = ({ id, version }: Execution, { processed }: Commit) =>
-  ({ _tag: "Commit", id, from: version, processed }) as const
+const asked = ({ id, version }: Execution, { processed, remembered }: Commit) =>
+  ({ _tag: "Commit", id, from: version, processed, remembered: remembered !== undefined }) as const
 
 /** The commits of the runtime: that of one step each. */
 const commits = (writer: Writer, store: ExecutionStore): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {

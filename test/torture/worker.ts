@@ -1,19 +1,15 @@
 // One process of a torture: a runtime on the store, and clients of it. It says "ready" when it runs. It is sent `rest`, after which its
 // clients ask for nothing any more, and it says "resting" when it is well and nothing is left in it; and `end`. Its options are the first argument, as JSON.
 import { join } from "node:path"
-import * as readline from "node:readline"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import * as LogLevel from "effect/LogLevel"
-import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as StoreName from "../../src/internal/cli/storeName.js"
+import * as Child from "./child.js"
 import * as Clients from "./clients.js"
 import * as Health from "./health.js"
 import * as Journal from "./journal.js"
@@ -28,11 +24,10 @@ export interface Options extends Clients.Options {
   readonly copies: boolean
   readonly journals: string
   readonly leases: boolean
+  readonly executionCache: Store.Remembers
 }
 
 const options: Options = JSON.parse(process.argv[2] ?? "{}")
-
-const say = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
 
 /** A copy is one process's own; one that was killed leaves it behind. */
 const copy = options.copies ? join(options.journals, `${options.by.replace(/-\d+$/, "")}.copy`) : undefined
@@ -52,13 +47,10 @@ const RuntimeLive = ExecutionRuntime.layer({
 
 const StoreLive = Layer.unwrapEffect(Effect.map(place, Store.layer))
 
-/** Until it is sent a line. A process whose parent has gone ends. */
 const lines = Effect.gen(function* () {
   const rest = yield* Deferred.make<void>()
   const end = yield* Deferred.make<void>()
-  const input = readline.createInterface(process.stdin)
-  input.on("line", (line) => Deferred.unsafeDone(line === "rest" ? rest : end, Effect.void))
-  input.on("close", () => process.exit(3))
+  yield* Child.hear((line) => Deferred.unsafeDone(line === "rest" ? rest : end, Effect.void))
   return { rest, end }
 })
 
@@ -78,22 +70,12 @@ const program = Effect.gen(function* () {
   const live = Layer.provide(Live.pipe(Layer.provideMerge(RuntimeLive)), Layer.succeed(ExecutionStore, watched.store))
   const { health } = Context.get(yield* Layer.build(live), ExecutionRuntime.ExecutionRuntime)
   yield* Effect.forkScoped(looks(health, watched.last))
-  yield* say("ready")
+  yield* Child.say("ready")
   const clients = Clients.run(writer, options).pipe(Effect.provideService(ExecutionStore, store))
   yield* Effect.raceFirst(clients, Deferred.await(rest))
   const unwell = Effect.map(health, (found) => Health.unwell(found).join("; "))
-  const sayHow = Effect.flatMap(unwell, (what) => say(what === "" ? "resting" : `clients rest: ${what}`))
+  const sayHow = Effect.flatMap(unwell, (what) => Child.say(what === "" ? "resting" : `clients rest: ${what}`))
   yield* Effect.raceFirst(Effect.repeat(sayHow, Schedule.spaced("300 millis")), Deferred.await(end))
-}).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
-
-const code = (exit: Exit.Exit<void, unknown>): number => (Exit.isSuccess(exit) ? 0 : 1)
-
-Effect.runCallback(program, {
-  onExit: (exit) => {
-    if (Exit.isFailure(exit)) {
-      const error = Option.getOrUndefined(Exit.causeOption(exit))
-      process.stdout.write(`failed: ${String(error).replaceAll("\n", " ")}\n`)
-    }
-    process.exit(code(exit))
-  }
 })
+
+Child.run(program)

@@ -5,9 +5,10 @@ import type * as Scope from "effect/Scope"
 import * as Child from "../support/childProcess.js"
 import type { Options } from "./worker.js"
 
-/** - `env`: of each process. - `note`: is told what happens, for people. */
-export interface Settings extends Omit<Options, "by"> {
+/** - `env`: of each process. - `note`: is told what happens, for people. - `caches`: what the processes remember, each place another one with each process in it. */
+export interface Settings extends Omit<Options, "by" | "executionCache"> {
   readonly program: string
+  readonly caches: ReadonlyArray<Options["executionCache"]>
   readonly env: { readonly [name: string]: string }
   readonly note: (what: string) => Effect.Effect<void>
 }
@@ -15,6 +16,7 @@ export interface Settings extends Omit<Options, "by"> {
 /** A place that always has a process in it, until it is emptied. */
 interface Slot {
   readonly name: string
+  readonly place: number
   incarnation: number
   child: Child.Child | undefined
   fiber: Fiber.RuntimeFiber<void> | undefined
@@ -67,6 +69,7 @@ class Places {
   ) {
     this.slots = Array.from({ length: count }, (_, i) => ({
       name: `p${i}`,
+      place: i,
       incarnation: 0,
       child: undefined,
       fiber: undefined,
@@ -80,8 +83,10 @@ class Places {
     const { env, program } = this.settings
     const once = Effect.gen(this, function* () {
       const by = `${this.settings.shared}-${slot.name}-${++slot.incarnation}`
-      const { copies, durability, journals, leases, pause, prefix, shared, store } = this.settings
-      const options: Options = { copies, durability, journals, leases, pause, prefix, shared, store, by }
+      const { caches, copies, durability, journals, leases, pause, prefix, shared, store } = this.settings
+      const executionCache = caches[(slot.place + slot.incarnation) % caches.length]
+      const own = { by, executionCache }
+      const options: Options = { ...own, copies, durability, journals, leases, pause, prefix, shared, store }
       const child = yield* Child.spawn(process.execPath, [program, JSON.stringify(options)], env)
       slot.child = child
       if (this.resting) yield* child.send("rest")

@@ -238,6 +238,19 @@ export interface EncodedExecution {
 }
 
 /**
+ * What a page of the outbox brings along: the executions of its events that can be consumed next, each the first in the outbox for its
+ * target and not in its ledger. `known` is of which executions nothing is needed; `characters` is how many the texts may have altogether,
+ * and where one more would be too many, no further ones come.
+ *
+ * @since 0.1.0
+ * @category encoded
+ */
+export interface EncodedBrought {
+  readonly known: ReadonlyArray<string>
+  readonly characters: number
+}
+
+/**
  * A stored execution that was loaded for an event: see `ExecutionStore.Loaded`.
  *
  * @since 0.1.0
@@ -684,6 +697,23 @@ export interface Encoded extends EncodedActivities {
     Numbered<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed>,
     StoreError
   >
+  /**
+   * `pendingOutbox` together with the executions that go with its events, read in the same request; without it they are loaded by
+   * themselves. What it brings is only a guess to whoever commits: it may leave out any, and need not be of the same moment.
+   */
+  readonly pendingOutboxWithExecutions?:
+    | ((
+        after: number | undefined,
+        limit: number,
+        except: ReadonlyArray<string>,
+        brought: EncodedBrought
+      ) => Effect.Effect<
+        Numbered<{ readonly seq: unknown; readonly targetId: unknown; readonly event: unknown } & Failed> & {
+          readonly executions: ReadonlyArray<EncodedExecution & { readonly id: unknown }>
+        },
+        StoreError
+      >)
+    | undefined
   readonly ackOutbox: (seq: number, fence: FencingToken | undefined) => Effect.Effect<void, StoreError>
   readonly pendingSpawns: (
     after: number | undefined,

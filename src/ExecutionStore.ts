@@ -97,6 +97,19 @@ export interface ExceptQuery {
 }
 
 /**
+ * Which rows of the outbox.
+ *
+ * - `executions`: whether the store is to remember, as far as its option `executionCache` has room for them, the executions that the
+ *   database brings along in the same request: see {@link ExecutionStore.recall}. By default false. A database in this process brings none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface OutboxQuery extends PendingQuery, ExceptQuery {
+  readonly executions?: boolean | undefined
+}
+
+/**
  * Which events are accepted from outside.
  *
  * - `reservedIds`: whether an event may have an id of the form that engines make for their own events (`Event.isReservedId`). By default it
@@ -483,7 +496,7 @@ export interface Loaded {
 }
 
 /**
- * An execution as this process has written it last, which may not be the last that was written. `token` is that of the commit that wrote
+ * An execution as this process has written or read it last, which may not be the last that was written. `token` is that of the commit that wrote
  * it: a commit that goes on from here says it as `Commit.remembered`.
  *
  * @since 0.1.0
@@ -820,8 +833,9 @@ export interface ExecutionStore {
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<Loaded, StoreError>>>
 
   /**
-   * The execution as this process has written it last, without a read; none where it is not remembered, or has ended. `fence` is what the work
-   * is fenced by that it is for: what was written under an earlier lease is not given. See the option `executionCache`.
+   * The execution as this process has written it last, or as a page of the outbox has brought it since, without a read; none where it is not
+   * remembered, or has ended. `fence` is what the work is fenced by that it is for: what was written under an earlier lease is not given.
+   * See the option `executionCache`.
    */
   readonly recall: (id: string, fence?: FencingToken | undefined) => Option.Option<Recalled>
 
@@ -867,7 +881,7 @@ export interface ExecutionStore {
   ) => Effect.Effect<ReadonlyArray<number>, StoreError>
 
   /** One page of the events to deliver, by seq. */
-  readonly pendingOutbox: (query?: PendingQuery & ExceptQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
+  readonly pendingOutbox: (query?: OutboxQuery) => Effect.Effect<Pending<OutboxEntry>, StoreError>
 
   /** Removes an event from the outbox. That it is gone already is no error. */
   readonly ackOutbox: (seq: number) => Effect.Effect<void, StoreError>
@@ -1007,8 +1021,10 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
  *   by default 10,000.
  *
  * `executionCache` is about speed. A store remembers the executions that its own process wrote last, so that the next event of one needs
- * no read: its commit checks in its own transaction that the execution is still as that process left it. `capacity` is how many are
- * remembered, by default 10,000, and `maxBytes` how much memory their texts may take, by default 32 MiB; `false` turns it off.
+ * no read: its commit checks in its own transaction that the execution is still as that process left it. On a server a page of the outbox
+ * brings the executions along that it is about and that are not remembered, as many as have room in an eighth of that memory. `capacity` is
+ * how many are remembered, by default 10,000, and `maxBytes` how much memory their texts may take, by default 32 MiB; `false` turns all of
+ * it off.
  *
  * While a text is encoded, decoded or bound, nothing else runs in the process. A database may have lower limits of its own.
  *

@@ -201,6 +201,15 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
 /** What a row ends with that the commit of this token wrote: nothing of the store comes behind it. */
 export const endOf = (token: string): string => `${JSON.stringify(tokenKey)}:${JSON.stringify(token)}}`
 
+const beforeToken = `${JSON.stringify(tokenKey)}:"`
+
+/** The token that a row {@link endOf ends with}; none where it was written by another program. */
+export const tokenAtEnd = (text: string): string | undefined => {
+  const at = text.lastIndexOf(beforeToken)
+  const token = text.slice(at + beforeToken.length, -2)
+  return at >= 0 && text.endsWith(endOf(token)) ? token : undefined
+}
+
 /** {@link execution} with the token of the commit that writes it. */
 export const executionWithToken = (token: string): reader.Codec<Execution> => ({
   decode: execution.decode,

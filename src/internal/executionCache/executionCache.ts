@@ -9,14 +9,16 @@ interface Limits {
 }
 
 /**
- * An execution as a commit of this process left it.
+ * An execution as a commit of this process left it, or as a page of the outbox brought it.
  *
  * - `text`: its row. A value that is handed out is made of it, each time anew: a handler may change the one that it got.
- * - `token`: that of the commit.
- * - `fence`: what the commit was fenced by. Whoever gets a lease again after others had it begins with what is stored.
+ * - `version`: that of the row.
+ * - `token`: that of the commit that wrote it.
+ * - `fence`: what that commit was fenced by, where it was this process's. Whoever gets a lease again after others had it begins with what is stored.
  */
 export interface Remembered {
   readonly text: string
+  readonly version: number
   readonly token: string
   readonly fence: FencingToken | undefined
 }
@@ -26,6 +28,9 @@ const bytesOf = ({ text }: Remembered): number => text.length * 2
 
 const isSame = (a: FencingToken | undefined, b: FencingToken | undefined): boolean =>
   a === undefined || b === undefined || (a.fence === b.fence && a.name === b.name && a.pool === b.pool)
+
+// A list of them goes with each page that is read, also with those that are empty.
+const mostKnown = 400
 
 /** Remembers what was written last of each execution, those longest ago forgotten first. Whatever it says is only a guess. */
 export class ExecutionCache {
@@ -43,6 +48,22 @@ export class ExecutionCache {
       if (this.rows.size <= this.most.capacity && this.bytes <= this.most.maxBytes) break
       this.forget(oldest)
     }
+  }
+
+  /** Remembers what was read, where nothing later is remembered: a commit may have been faster than the answer. */
+  learn(id: string, row: Omit<Remembered, "fence">): void {
+    const known = this.rows.get(id)
+    if (known === undefined || known.version <= row.version) this.set(id, { ...row, fence: undefined })
+  }
+
+  /** The executions that are remembered, as far as others are to be told: those of last. */
+  get known(): ReadonlyArray<string> {
+    return Array.from(this.rows.keys()).slice(-mostKnown)
+  }
+
+  /** How many characters a page may bring that has so many rows, so that what was written is not forgotten for it. */
+  roomFor(rows: number): number {
+    return rows > this.most.capacity / 8 ? 0 : Math.floor(this.most.maxBytes / 16)
   }
 
   /** What is remembered of an execution, for who works on it under this fence. */

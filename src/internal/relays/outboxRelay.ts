@@ -106,12 +106,16 @@ export const make = <E = never, R = never>(
         })
       }
 
+    // Who does one piece of work after the other reads the execution of each.
+    const executions = together !== undefined && (yield* worker.canRunTogether(options))
+    const pending: ExecutionStore["pendingOutbox"] = (query) => store.pendingOutbox({ ...query, executions })
+
     return yield* worker.make<OutboxEntry>({
       module: "OutboxRelay",
       settings: options,
       polling: seqPages.polling(options),
       heed: seqPages.heed,
-      from: seqPages.pages(options, "outbox", store.pendingOutbox, toWork),
+      from: seqPages.pages(options, "outbox", pending, toWork),
       noticed: (notice) => (notice.emits > 0 ? seqPages.added : undefined),
       added: batchVariant.isOf(store.listen, store.pendingOutbox)
         ? (notice) => notice.outbox?.()?.map((entry) => toWork(entry))

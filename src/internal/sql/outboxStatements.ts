@@ -19,6 +19,51 @@ const enqueue = (p: string, count: number): string => lines`
   FROM ${pairs(count)}
   WHERE ${notAppliedYet(p)}`
 
+/**
+ * Rows of the outbox from a number on, each with the text and the version of its execution where that comes along: it is the first row of its
+ * target, and the ledger does not have its event. Row after row is looked up, so that no further text is read when there are enough
+ * characters. Its parameters are the number, how many characters there may be, what `served` has, the characters again, the ids of which nothing is
+ * needed, and how many rows.
+ */
+const pageWithExecutions = (p: string, served = ""): string => lines`
+  WITH RECURSIVE page (seq, target_id, event, data, version, characters) AS (
+    SELECT CAST(? AS INTEGER), NULL, NULL, NULL, NULL, 0
+    UNION ALL
+    SELECT o.seq,
+      o.target_id,
+      o.event,
+      CASE WHEN page.characters + length(e.data) <= ? THEN e.data END,
+      ${exact("e.version")},
+      page.characters + COALESCE(length(e.data), 0)
+    FROM page
+    JOIN ${p}outbox AS o ON o.seq = (
+      SELECT n.seq
+      FROM ${p}outbox AS n
+      WHERE n.seq > page.seq${served}
+      ORDER BY n.seq
+      LIMIT 1
+    )
+    LEFT JOIN ${p}executions AS e ON e.id = o.target_id
+      AND page.characters < ?
+      AND e.id NOT IN (SELECT value FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM ${p}outbox AS b WHERE b.target_id = o.target_id AND b.seq < o.seq)
+      AND NOT EXISTS (
+        SELECT 1
+        FROM ${p}processed_events
+        WHERE execution_id = e.id
+          AND event_id = CASE WHEN json_valid(o.event) THEN json_extract(o.event, '$.id') END
+      )
+      AND typeof(e.data) = 'text'
+    LIMIT ? OFFSET 1
+  )`
+
+/** The rows of {@link pageWithExecutions} with what is recorded of their failures. */
+const ofPage = (p: string): string => lines`
+  SELECT ${exact("o.seq")}, o.target_id, o.event, o.data, o.version, ${failure}
+  FROM page AS o
+  LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
+  ORDER BY o.seq`
+
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({
   enqueue: lines`
@@ -61,6 +106,20 @@ export const makeOutboxSql = (p: string) => ({
     )
     UNION ALL
     ${greatest(`${p}outbox`, 2)}`,
+
+  /** The same two with the executions of those that can be consumed next. */
+  withExecutions: {
+    pending: lines`
+      ${pageWithExecutions(p)}
+      ${ofPage(p)}`,
+    pendingExcept: lines`
+      ${pageWithExecutions(p, `\n        AND ${isServed(p, "n.target_id")}`)}
+      SELECT * FROM (
+        ${ofPage(p)}
+      )
+      UNION ALL
+      ${greatest(`${p}outbox`, 4)}`
+  },
 
   ack: fenceable(
     p,

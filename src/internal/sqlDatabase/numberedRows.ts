@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import type { Call } from "../../SqlDriver.js"
+import type { Call, Param, Statement } from "../../SqlDriver.js"
 import type { Database, Failure, Row } from "./database.js"
 import * as pages from "./pages.js"
 
@@ -13,6 +13,30 @@ interface Texts {
 const isRow = (row: Row): boolean => Number(row.at(-4)) !== -1
 
 /** Rows of a numbered table, and the number that they reach where some are passed over. */
+export interface Read {
+  readonly rows: ReadonlyArray<Row>
+  readonly reached: unknown
+}
+
+/** Reads by a statement that ends, where `marked`, with a row that says the number of the last one. */
+export const readBy = (
+  database: Database,
+  call: Call,
+  statement: (from: Param, limit: number) => Statement,
+  { after, limit, marked }: { readonly after: number; readonly limit: number; readonly marked: boolean }
+): Effect.Effect<Read, Failure> => {
+  const page: pages.Page = {
+    statement: (row, limit) => statement(row === undefined ? after : pages.numberOf(row), limit),
+    counts: marked ? isRow : undefined
+  }
+  return Effect.map(pages.read(database, call, limit, page), (found) =>
+    marked
+      ? { rows: found.filter(isRow), reached: found.findLast((row) => !isRow(row))?.[0] }
+      : { rows: found, reached: undefined }
+  )
+}
+
+/** Reads rows of a numbered table, without those that are passed over. */
 export const read = (
   database: Database,
   call: Call,
@@ -20,21 +44,11 @@ export const read = (
   after: number,
   limit: number,
   except: ReadonlyArray<string>
-): Effect.Effect<{ readonly rows: ReadonlyArray<Row>; readonly reached: unknown }, Failure> => {
-  if (except.length === 0) {
-    const page = pages.numbered(texts.pending, after)
-    return Effect.map(pages.read(database, call, limit, page), (rows) => ({ rows, reached: undefined }))
-  }
+): Effect.Effect<Read, Failure> => {
   const definitions = JSON.stringify(except)
-  const page: pages.Page = {
-    statement: (row, limit) => {
-      const from = row === undefined ? after : pages.numberOf(row)
-      return { sql: texts.pendingExcept, params: [definitions, from, limit, from] }
-    },
-    counts: isRow
-  }
-  return Effect.map(pages.read(database, call, limit, page), (found) => ({
-    rows: found.filter(isRow),
-    reached: found.findLast((row) => !isRow(row))?.[0]
-  }))
+  const statement = (from: Param, limit: number): Statement =>
+    except.length === 0
+      ? { sql: texts.pending, params: [from, limit] }
+      : { sql: texts.pendingExcept, params: [definitions, from, limit, from] }
+  return readBy(database, call, statement, { after, limit, marked: except.length > 0 })
 }

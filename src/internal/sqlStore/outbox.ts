@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Encoded } from "../../EncodedStore.js"
-import type { Statement } from "../../SqlDriver.js"
+import type { Param, Statement } from "../../SqlDriver.js"
 import { delayedParam, emitsParam, fewParams, seqsOf, statement } from "../sql/commitPlan.js"
 import type { Sql } from "../sql/statements.js"
 import type { Database } from "../sqlDatabase/database.js"
@@ -39,18 +39,52 @@ const enqueue = (database: Database, { delayed, emits }: Emits) => {
   )
 }
 
+const pending = { operation: "pendingOutbox" }
+
+/** A page of events, and the executions of those that can be consumed next. */
+const withExecutions =
+  (database: Database): NonNullable<Encoded["pendingOutboxWithExecutions"]> =>
+  (after = 0, limit, except, { characters, known }) => {
+    const { withExecutions } = database.sql.outbox
+    const marked = except.length > 0
+    const ids = JSON.stringify(known)
+    const statement = (from: Param, limit: number): Statement => ({
+      sql: marked ? withExecutions.pendingExcept : withExecutions.pending,
+      params: [
+        from,
+        characters,
+        ...(marked ? [JSON.stringify(except)] : []),
+        characters,
+        ids,
+        limit,
+        ...(marked ? [from] : [])
+      ]
+    })
+    const read = numberedRows.readBy(database, pending, statement, { after, limit, marked })
+    return Effect.map(read, ({ reached, rows }) => ({
+      rows: rows.map(([seq, targetId, event, , , ...failure]) => ({ seq, targetId, event, failed: failed(failure) })),
+      executions: rows.flatMap(([, id, , data, version]) => (data === null ? [] : [{ id, data, version }])),
+      reached
+    }))
+  }
+
 /** Events to deliver. */
-export const make = (database: Database): Pick<Encoded, "enqueue" | "pendingOutbox" | "ackOutbox"> => ({
+export const make = (
+  database: Database
+): Pick<Encoded, "enqueue" | "pendingOutbox" | "pendingOutboxWithExecutions" | "ackOutbox"> => ({
   enqueue: (emits) => enqueue(database, emits),
 
   pendingOutbox: (after = 0, limit, except) =>
     Effect.map(
-      numberedRows.read(database, { operation: "pendingOutbox" }, database.sql.outbox, after, limit, except),
+      numberedRows.read(database, pending, database.sql.outbox, after, limit, except),
       ({ reached, rows }) => ({
         rows: rows.map(([seq, targetId, event, ...failure]) => ({ seq, targetId, event, failed: failed(failure) })),
         reached
       })
     ),
+
+  // A database in this process reads both sooner by a statement for each: there is no request to save.
+  pendingOutboxWithExecutions: database.driver.embedded === true ? undefined : withExecutions(database),
 
   ackOutbox: (seq, fence) => {
     const call = { operation: "ackOutbox" }

@@ -135,7 +135,10 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
   ): Exit.Exit<Committed, StoreConflict | StoreError> => {
     if (outcome._tag === "Stale") return Exit.fail(stale(before))
     if (outcome._tag === "Conflict") return Exit.fail(conflict(before, outcome.found))
-    if (goesOn(after)) cache?.set(after.id, { text: written.data, token: written.token, fence: written.fence })
+    if (goesOn(after)) {
+      const { data: text, fence, token } = written
+      cache?.set(after.id, { text, version: after.version, token, fence })
+    }
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),

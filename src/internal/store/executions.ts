@@ -14,6 +14,7 @@ import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
+import { goesOn } from "../executionCache/executionCache.js"
 import { type Backend, checkIds, checkWhole, defaultPage, maxPage, quiet } from "./backend.js"
 
 /** Reads the row of an execution; throws. */
@@ -231,11 +232,11 @@ const recall =
   (id, fence) => {
     const row = cache?.get(id, fence)
     if (row === undefined) return Option.none()
-    const { text, token } = row
-    const execution = rows.decode({ operation: "recall", table: "executions", key: id }, () =>
-      executionCodec.execution.decode(json.parse(text), "")
+    const { text, token, version } = row
+    const execution = decodeExecution("recall", id, { data: text, version })
+    return Option.filterMap(Either.getRight(execution), (execution) =>
+      goesOn(execution) ? Option.some({ execution, token }) : Option.none()
     )
-    return Option.map(Either.getRight(execution), (execution) => ({ execution, token }))
   }
 
 /** The executions and their traces, except for committing them. */

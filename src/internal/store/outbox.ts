@@ -2,11 +2,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { OutboxEntry } from "../../Commit.js"
-import type { EncodedCommit } from "../../EncodedStore.js"
+import type { Encoded, EncodedCommit, EncodedExecution } from "../../EncodedStore.js"
 import type { ExecutionStore, Notice } from "../../ExecutionStore.js"
 import * as Time from "../../Time.js"
+import * as executionCodec from "../codec/execution.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
+import type { ExecutionCache } from "../executionCache/executionCache.js"
 import * as eventIds from "../util/eventIds.js"
 import {
   type Backend,
@@ -56,6 +58,39 @@ export const noticeOf = (
   outbox: emits.length === 0 ? undefined : () => entriesOf(emits, seqs)
 })
 
+/** Remembers what a page of the outbox brought, where a commit can say later what it knows it by. */
+const learn = (cache: ExecutionCache, { data, id, version }: EncodedExecution & { readonly id: unknown }): void => {
+  if (typeof id !== "string" || typeof data !== "string") return
+  if (typeof version !== "number" || !Number.isSafeInteger(version)) return
+  const token = executionCodec.tokenAtEnd(data)
+  if (token !== undefined) cache.learn(id, { text: data, version, token })
+}
+
+/**
+ * Reads a page together with the executions that go with it, which are remembered. Where that cannot be, as a database may refuse a text, whoever works
+ * on that execution meets it: the page comes without.
+ */
+const readWithExecutions = ({ cache, encoded }: Backend): Encoded["pendingOutbox"] => {
+  const { pendingOutbox, pendingOutboxWithExecutions } = encoded
+  if (cache === undefined || pendingOutboxWithExecutions === undefined) return pendingOutbox
+  return (after, limit, except) => {
+    const characters = cache.roomFor(limit)
+    if (characters === 0) return pendingOutbox(after, limit, except)
+    return Effect.suspend(() =>
+      pendingOutboxWithExecutions(after, limit, except, { known: cache.known, characters })
+    ).pipe(
+      Effect.tap(({ executions }) => {
+        for (const row of executions) learn(cache, row)
+        return Effect.void
+      }),
+      Effect.catchIf(
+        (error) => error._tag !== "StoreUnavailable",
+        () => pendingOutbox(after, limit, except)
+      )
+    )
+  }
+}
+
 /** The events to deliver, and those that wait until they are due. */
 export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
   const { checks, encoded, notify } = backend
@@ -66,6 +101,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
     read: encoded.pendingOutbox,
     decode: rows.outboxEntry
   } as const
+  const withExecutions = { ...table, read: readWithExecutions(backend) }
 
   return {
     enqueue: (emits, options) =>
@@ -82,7 +118,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
         })
       }),
 
-    pendingOutbox: (query = {}) => numberedPage(backend, table, query),
+    pendingOutbox: (query = {}) => numberedPage(backend, query.executions === true ? withExecutions : table, query),
 
     ackOutbox: (seq) => {
       const call = { operation: "ackOutbox" }

@@ -270,16 +270,19 @@ const deliver = <A>(
   )
 
 /**
- * Does work together. Where there is a tracer, each piece of it is to have spans of its own, and where who shares the lanes is asked before each
- * write, each is to be done at its own time: then it is done by itself.
+ * Whether work can be done together. Where there is a tracer, each piece of it is to have spans of its own, and where who shares the lanes is asked
+ * before each write, each is to be done at its own time: then it is done by itself.
  */
+export const canRunTogether = ({ shards }: Pick<Settings, "shards">): Effect.Effect<boolean> =>
+  shards !== undefined && shards.token === undefined
+    ? Effect.succeed(false)
+    : Effect.withFiberRuntime((fiber) => Effect.succeed(!metrics.isTraced(fiber)))
+
+/** Does work together, where that can be. */
 const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | undefined> => {
   const { options, telemetry, yielding } = worker
   const { runTogether, settings, since } = options
-  const { shards } = settings
-  if (runTogether === undefined || (shards !== undefined && shards.token === undefined)) {
-    return Effect.succeed(undefined)
-  }
+  if (runTogether === undefined) return Effect.succeed(undefined)
   const run: runner_.RunTogether<A> = (heads, { done, rest }) =>
     Effect.zipRight(
       yielding(heads.length),
@@ -314,7 +317,7 @@ const together = <A>(worker: Worker<A>): Effect.Effect<runner_.RunTogether<A> | 
         })
       })
     )
-  return Effect.withFiberRuntime((fiber) => Effect.succeed(metrics.isTraced(fiber) ? undefined : run))
+  return Effect.map(canRunTogether(settings), (can) => (can ? run : undefined))
 }
 
 const logRecovery = <A>(work: Work<A>, { logged }: FailureState): Effect.Effect<void> => {

@@ -95,6 +95,68 @@ const recalls = ({ test }: Subject): void => {
     }))
 }
 
+/** Makes a store forget an execution: it lost a commit of it. */
+const forget = (execution: Execution) =>
+  Effect.flatMap(store, (store) => Effect.flip(store.commit({ ...execution, version: 7 })))
+
+const pages = ({ test }: Subject): void => {
+  test("what a page of the outbox brings is what a load gives, and the page is the same without it", () =>
+    Effect.gen(function* () {
+      const self = yield* store
+      for (const text of awkwardTexts) {
+        yield* self.save(order(text, { status: "RUNNING", context: { text, list: [text], big: 1n << 70n } }))
+        yield* forget(order(text))
+        yield* self.enqueue([emit("e", text), emit("other", text)])
+      }
+      for (const query of [{}, { except: ["another"] }, { limit: 3 }, { after: 2, limit: 2 }]) {
+        const page = yield* self.pendingOutbox(query)
+        expect(yield* self.pendingOutbox({ ...query, executions: true })).toEqual(page)
+      }
+      for (const text of awkwardTexts) {
+        const recalled = yield* recall(text)
+        if (Option.isSome(recalled)) expect(Option.some(recalled.value.execution)).toEqual(yield* self.load(text))
+      }
+    }))
+
+  test("a commit to what a page has brought is one to what was read, and a conflict where another came first", () =>
+    Effect.gen(function* () {
+      const self = yield* store
+      for (const id of ["a", "b"]) {
+        yield* self.save(order(id, { status: "RUNNING" }))
+        yield* forget(order(id))
+      }
+      const seqs = yield* self.enqueue([emit("e", "a"), emit("e", "b")])
+      yield* self.pendingOutbox({ executions: true })
+      const [a, b] = [self.recall("a"), self.recall("b")]
+      if (Option.isNone(a) || Option.isNone(b)) return
+      const commit = ({ token }: Recalled, seq = -1): Commit => ({
+        ...everything("e"),
+        ack: { _tag: "Outbox", seq },
+        remembered: token
+      })
+      yield* self.commit(a.value.execution, commit(a.value, seqs[0]))
+      expect(yield* self.isProcessed("a", "e")).toBe(true)
+      yield* self.save(b.value.execution)
+      const before = yield* state
+      const error = yield* Effect.flip(self.commit(b.value.execution, commit(b.value, seqs[1])))
+      expect(error).toMatchObject({ _tag: "StoreConflict", executionId: "b" })
+      expect(yield* state).toEqual(before)
+    }))
+
+  test("a page brings nothing of what has ended, and nothing older than what was written since", () =>
+    Effect.gen(function* () {
+      const self = yield* store
+      yield* self.save(order("a", { status: "DONE" }))
+      const saved = yield* self.save(order("b", { status: "RUNNING" }))
+      yield* self.enqueue([emit("e", "a"), emit("e", "b")])
+      const after = yield* self.save({ ...saved, outcome: "on" })
+      yield* self.pendingOutbox({ executions: true })
+      expect(self.recall("a")).toEqual(Option.none())
+      const b = self.recall("b")
+      if (Option.isSome(b)) expect(b.value.execution).toEqual(after)
+    }))
+}
+
 const commits = ({ test }: Subject): void => {
   test("a commit to what is remembered writes what one does to what was read", () =>
     Effect.gen(function* () {
@@ -195,6 +257,7 @@ const commits = ({ test }: Subject): void => {
 export const remembering = (subject: Subject): void => {
   describe("remembered", () => {
     recalls(subject)
+    pages(subject)
     commits(subject)
   })
 }

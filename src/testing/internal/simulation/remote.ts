@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { Encoded } from "../../../EncodedStore.js"
 import type { StoreError } from "../../../StoreError.js"
 import { type Send, sendEffect } from "./network.js"
@@ -67,6 +68,19 @@ const executions = (encoded: Encoded, send: Send) => {
   }
 }
 
+/** A page of the outbox with the executions that it is about, as a server gives them: most of them are at another version when they are used. */
+const withExecutions =
+  (encoded: Encoded): NonNullable<Encoded["pendingOutboxWithExecutions"]> =>
+  (after, limit, except, { known }) =>
+    Effect.flatMap(encoded.pendingOutbox(after, limit, except), (page) => {
+      const targets = new Set(page.rows.flatMap(({ targetId }) => (typeof targetId === "string" ? [targetId] : [])))
+      for (const id of known) targets.delete(id)
+      const executions = Effect.forEach(targets, (id) =>
+        Effect.map(encoded.load(id), Option.match({ onNone: () => [], onSome: (row) => [{ ...row, id }] }))
+      )
+      return Effect.map(executions, (executions) => ({ ...page, executions: executions.flat() }))
+    })
+
 const work = (encoded: Encoded, send: Send) => {
   const { read, write } = senders(send)
   return {
@@ -74,6 +88,7 @@ const work = (encoded: Encoded, send: Send) => {
     releaseDelayed: write("releaseDelayed", encoded.releaseDelayed),
     nextDelayed: read("nextDelayed", () => encoded.nextDelayed)(),
     pendingOutbox: read("pendingOutbox", encoded.pendingOutbox),
+    pendingOutboxWithExecutions: read("pendingOutbox", withExecutions(encoded)),
     ackOutbox: write("ackOutbox", encoded.ackOutbox),
     pendingSpawns: read("pendingSpawns", encoded.pendingSpawns),
     ackSpawn: write("ackSpawn", encoded.ackSpawn),

@@ -159,6 +159,8 @@ describe("the files of a copy", () => {
   const damages: ReadonlyArray<readonly [string, (filename: string) => void]> = [
     ["whose data is gone", (filename) => rmSync(filename)],
     ["whose data was cut to nothing", (filename) => truncateSync(filename, 0)],
+    ["whose log is gone", (filename) => rmSync(`${filename}-wal`)],
+    ["whose log was cut", (filename) => truncateSync(`${filename}-wal`, 2000)],
     ["whose data is something else", (filename) => writeFileSync(filename, "hello world ".repeat(1000))]
   ]
   for (const [name, damage] of damages) {

@@ -18,13 +18,16 @@ export interface Options {
   readonly pause: number
 }
 
+/** What the ids of orders and registers begin with. */
+export const prefixes = ["o-", "s-", "g-", "r-"] as const
+
 /** How many orders and registers all processes share. */
 const together = 3
 
 const eventsOfAnOrder = 4
 
 /** A client that is not answered asks again, with the same ids, until it is. */
-const patiently = Effect.retry(Schedule.spaced("150 millis"))
+export const patiently = Effect.retry(Schedule.spaced("150 millis"))
 
 const done =
   (tell: (told: Told) => void) =>

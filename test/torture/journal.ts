@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** - `remembered`: whether it was made of what the process had written last, without a read. - `Write`, `Read`: see `linearizability.ts`. - `List`: of executions, by the process that has started this one. - `client`, `nth`: who sent the event, as which of its events to that execution. */
+/** - `remembered`: whether it was made of what the process had written last, without a read. - `Write`, `Read`: see `linearizability.ts`. - `List`: of executions, by the process that has started this one. - `Copy`: of the executions in a process's copy, where the server has this one. - `client`, `nth`: who sent the event, as which of its events to that execution. */
 export type Asked =
   | { readonly _tag: "Start"; readonly id: string; readonly events: number }
   | {
@@ -29,6 +29,7 @@ export type Asked =
     }
   | { readonly _tag: "Read"; readonly id: string; readonly event?: string | undefined }
   | { readonly _tag: "List"; readonly id: string }
+  | { readonly _tag: "Copy"; readonly id: string }
 
 /** What was answered; nothing where the process ended before. */
 export type Told =

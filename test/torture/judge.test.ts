@@ -61,11 +61,12 @@ describe("The judge of a torture", () => {
     assert.include(Judge.holes([lost, again], state).join(), "is there, and not event a-1 to a")
   })
 
-  it("finds a list that lacked what its process had written", () => {
-    const lists = (told: Told) =>
-      judged([started("a", 0), entry({ _tag: "List", id: "a" }, told)], snapshot({ a: stored([]) }))
-    assert.strictEqual(lists(done), "")
-    assert.include(lists({ _tag: "Lacking" }), "had started a, and then a list of its own lacked it")
+  it("finds a list that lacked what its process had written, or what its copy should have had", () => {
+    const lists = (_tag: "List" | "Copy", told: Told) =>
+      judged([started("a", 0), entry({ _tag, id: "a" }, told)], snapshot({ a: stored([]) }))
+    assert.strictEqual(lists("List", done), "")
+    assert.include(lists("List", { _tag: "Lacking" }), "had started a, and then a list of its own lacked it")
+    assert.include(lists("Copy", { _tag: "Lacking" }), "the copy of p0-1 did not come to have it")
   })
 
   it("finds one version, and one event, that two commits were acknowledged for", () => {

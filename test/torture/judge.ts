@@ -7,7 +7,7 @@ import type { Snapshot, Stored } from "./snapshot.js"
 type AskedOf<Tag> = Extract<Entry["asked"], { readonly _tag: Tag }>
 
 /** Whether it only looks at what is there. */
-const isLook = ({ asked }: Entry): boolean => asked._tag === "Read" || asked._tag === "List"
+const isLook = ({ asked }: Entry): boolean => asked._tag === "Read" || asked._tag === "List" || asked._tag === "Copy"
 
 const isDone = ({ told }: Entry): boolean => told._tag === "Done"
 
@@ -28,6 +28,7 @@ const isKept = ({ asked }: Entry, { executions, pending }: Snapshot): boolean =>
       return execution !== undefined && execution.version > asked.from
     case "Read":
     case "List":
+    case "Copy":
       return true
   }
 }
@@ -44,6 +45,7 @@ const inWords = ({ asked, by }: Entry): string => {
     case "Read":
       return `a read of ${asked.id} by ${by}`
     case "List":
+    case "Copy":
       return `a list for ${asked.id} by ${by}`
   }
 }
@@ -205,12 +207,16 @@ const invented = (entries: ReadonlyArray<Entry>, { executions }: Snapshot): Read
   )
 }
 
-/** A process whose list lacked what it had written itself. */
+/** A process whose list lacked what it had written itself, or what its copy of the server's database should have had. */
 const lacking = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> =>
   some(
     entries
       .filter(({ told }) => told._tag === "Lacking")
-      .map(({ asked, by }) => `${by} had started ${asked.id}, and then a list of its own lacked it`)
+      .map(({ asked, by }) =>
+        asked._tag === "Copy"
+          ? `the server had ${asked.id}, and the copy of ${by} did not come to have it`
+          : `${by} had started ${asked.id}, and then a list of its own lacked it`
+      )
   )
 
 /** - `before`: what was asked before a loss of power that may have taken the end. What it took is unknown in it. */

@@ -34,7 +34,7 @@ const unknownFaults = ({ only }: Options, { missing, place }: Places.Found): Rea
   return only.filter((name) => !names.includes(name) && !ofProcesses.includes(name))
 }
 
-const ofProcesses: ReadonlyArray<string> = ["kill", "kill of several", "freeze", "descriptors used up"]
+const ofProcesses: ReadonlyArray<string> = ["kill", "kill of several", "freeze", "descriptors used up", "damaged copy"]
 
 /** Runs rounds until the time is over, or something is found. */
 export const torture = (

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreName } from "../../src/internal/cli/storeName.js"
+import * as CopyFaults from "./copyFaults.js"
 import * as Faults from "./faults.js"
 import * as FileFaults from "./fileFaults.js"
 import type { BadInput, Options } from "./options.js"
@@ -81,13 +82,15 @@ const onServers = ({ options, program }: Context, servers: Servers.Servers): Eff
       missing: [...servers.missing, ...ofProcesses.missing],
       place: {
         faults: chosen(only, servers.faults),
-        ofProcesses: (workers) => chosen(only, ofProcesses.faults(workers)),
+        ofProcesses: (workers, note) =>
+          chosen(only, [...ofProcesses.faults(workers), ...(copies ? [CopyFaults.damaged(workers, note)] : [])]),
         begin: Effect.void,
         cut: undefined,
         calm: servers.calm,
         store: Store.layer({ name: servers.name, durability: "normal", prefix }),
         sound: Effect.succeed([]),
-        settings: { program, env: {}, copies, store: servers.text, durability, prefix, pause }
+        // What libSQL prints by itself would be taken for what the process says.
+        settings: { program, env: { RUST_LOG: "off" }, copies, store: servers.text, durability, prefix, pause }
       }
     }
   })

@@ -28,7 +28,7 @@ import * as Workers from "./workers.js"
  */
 export interface Place {
   readonly faults: ReadonlyArray<Fault>
-  readonly ofProcesses: (workers: Workers.Workers) => ReadonlyArray<Fault>
+  readonly ofProcesses: (workers: Workers.Workers, note: Options["note"]) => ReadonlyArray<Fault>
   readonly begin: Effect.Effect<void>
   readonly cut: ((dice: Dice) => Effect.Effect<PowerCut>) | undefined
   readonly calm: Effect.Effect<void>
@@ -151,7 +151,7 @@ const befall = (round: Round, fault: Fault) =>
 
 /** What may happen in a round: each fault in some of the rounds. */
 const chosen = (round: Round, workers: Workers.Workers): ReadonlyArray<Fault> => {
-  const all = [...round.place.ofProcesses(workers), ...round.place.faults]
+  const all = [...round.place.ofProcesses(workers, round.options.note), ...round.place.faults]
   const some = all.filter(() => round.dice.chance(0.6))
   return some.length === 0 ? all : some
 }
@@ -177,7 +177,9 @@ const underFaults = (round: Round, first: Workers.Workers) =>
         workers = yield* powerCut(round, workers, place.cut)
         continue
       }
-      const faults = [...place.ofProcesses(workers), ...place.faults].filter(({ name }) => kinds.includes(name))
+      const faults = [...place.ofProcesses(workers, options.note), ...place.faults].filter(({ name }) =>
+        kinds.includes(name)
+      )
       const [one, ...others] = faults
       if (one === undefined) continue
       const fault = dice.pick(one, ...others)

@@ -103,6 +103,23 @@ const frozen = (programs: ReadonlyArray<Program>): Fault => ({
   }
 })
 
+/** Longer than any limit of a store: than it asks for, and than it looks for what became of a write. All of them stand still, or are gone. */
+const away = (programs: ReadonlyArray<Program>): Fault => ({
+  name: "servers away for long",
+  run: (dice) => {
+    // It takes longer than a round, and so is rare.
+    if (dice.chance(0.6)) return Effect.succeed(0)
+    const frozen = dice.chance(0.5)
+    const stop = (program: Program) => (frozen ? program.signal("SIGSTOP") : program.kill)
+    const go = (program: Program) => (frozen ? program.signal("SIGCONT") : program.start)
+    return Effect.forEach(programs, stop, { discard: true }).pipe(
+      Effect.zipRight(millis(dice, 35_000, 45_000)),
+      Effect.zipRight(Effect.forEach(programs, go, { discard: true })),
+      Effect.as(1)
+    )
+  }
+})
+
 const freePort: Effect.Effect<number> = Effect.async((resume) => {
   const server = Net.createServer()
   server.listen(0, "127.0.0.1", () => {
@@ -175,7 +192,7 @@ const startSqld = (path: string, directory: string): Effect.Effect<Servers, BadI
     yield* Effect.forkScoped(Effect.forever(Effect.delay(synced(admin), "500 millis")))
     return {
       ...libsql(proxy.port),
-      faults: [network([proxy]), killed([program]), frozen([program])],
+      faults: [network([proxy]), killed([program]), frozen([program]), away([program])],
       missing: [],
       calm: calmed([program], [proxy])
     }
@@ -216,7 +233,7 @@ const startRqlited = (path: string, directory: string): Effect.Effect<Servers, B
     const rafts = nodes.map(({ raftProxy }) => raftProxy)
     return {
       ...rqlite(https.map(({ port }) => port)),
-      faults: [network(https), unreached(rafts), killed(programs), frozen(programs)],
+      faults: [network(https), unreached(rafts), killed(programs), frozen(programs), away(programs)],
       missing: [],
       calm: calmed(programs, [...https, ...rafts])
     }

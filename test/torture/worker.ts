@@ -1,6 +1,5 @@
 // One process of a torture: a runtime on the store, and clients of it. It says "ready" when it runs. It is sent `rest`, after which its
 // clients ask for nothing any more, and it says "resting" when it is well and nothing is left in it; and `end`. Its options are the first argument, as JSON.
-import { join } from "node:path"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,6 +10,7 @@ import { ExecutionStore } from "holdfast/ExecutionStore"
 import * as StoreName from "../../src/internal/cli/storeName.js"
 import * as Child from "./child.js"
 import * as Clients from "./clients.js"
+import * as Copies from "./copies.js"
 import * as Health from "./health.js"
 import * as Journal from "./journal.js"
 import { Live } from "./order.js"
@@ -21,7 +21,8 @@ export interface Options extends Clients.Options {
   readonly store: string
   readonly durability: Store.Durability
   readonly prefix: string
-  readonly copies: boolean
+  /** The file of its own copy of a libSQL server's database. */
+  readonly copy?: string | undefined
   readonly journals: string
   readonly leases: boolean
   readonly executionCache: Store.Remembers
@@ -29,10 +30,7 @@ export interface Options extends Clients.Options {
 
 const options: Options = JSON.parse(process.argv[2] ?? "{}")
 
-/** A copy is one process's own; one that was killed leaves it behind. */
-const copy = options.copies ? join(options.journals, `${options.by.replace(/-\d+$/, "")}.copy`) : undefined
-
-const place = Effect.map(StoreName.parse(options.store), (name) => ({ ...options, name, copy }))
+const place = Effect.map(StoreName.parse(options.store), (name) => ({ ...options, name }))
 
 const RuntimeLive = ExecutionRuntime.layer({
   leases: options.leases ? { ttl: "1500 millis", handover: "100 millis" } : false,
@@ -76,6 +74,12 @@ const program = Effect.gen(function* () {
   const unwell = Effect.map(health, (found) => Health.unwell(found).join("; "))
   const sayHow = Effect.flatMap(unwell, (what) => Child.say(what === "" ? "resting" : `clients rest: ${what}`))
   yield* Effect.raceFirst(Effect.repeat(sayHow, Schedule.spaced("300 millis")), Deferred.await(end))
+  if (options.copy !== undefined) {
+    const server = yield* Layer.build(
+      Layer.unwrapEffect(Effect.map(place, ({ copy: _, ...rest }) => Store.layer(rest)))
+    )
+    yield* Copies.judge(writer, store, Context.get(server, ExecutionStore))
+  }
 })
 
 Child.run(program)

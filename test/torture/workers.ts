@@ -1,4 +1,5 @@
 /** The processes that run on the store, which the faults befall. */
+import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
@@ -6,9 +7,10 @@ import * as Child from "../support/childProcess.js"
 import type { Options } from "./worker.js"
 
 /** - `env`: of each process. - `note`: is told what happens, for people. - `caches`: what the processes remember, each place another one with each process in it. */
-export interface Settings extends Omit<Options, "by" | "executionCache"> {
+export interface Settings extends Omit<Options, "by" | "executionCache" | "copy"> {
   readonly program: string
   readonly caches: ReadonlyArray<Options["executionCache"]>
+  readonly copies: boolean
   readonly env: { readonly [name: string]: string }
   readonly note: (what: string) => Effect.Effect<void>
 }
@@ -24,7 +26,11 @@ interface Slot {
   said: string
   /** What its processes have said when they ended by themselves. */
   readonly failures: Array<string>
+  /** What is to happen before the next process is started in it. */
+  between: Effect.Effect<void>
 }
+
+const isRunning = (said: string): boolean => said === "ready" || said === "resting" || said.startsWith("clients rest")
 
 /** How it ended; the last line is what it failed with. */
 const untilItsEnd = (child: Child.Child, onLine: (line: string) => void) =>
@@ -39,9 +45,15 @@ export interface Workers {
   readonly count: number
   /** Kills a process, of which another one takes the place unless it is `held`. */
   readonly kill: (place: number) => Effect.Effect<void>
+  /** Kills a process, and runs an effect before the next one is started. */
+  readonly replace: (place: number, between: Effect.Effect<void>) => Effect.Effect<void>
   readonly freeze: (place: number) => Effect.Effect<void>
   readonly thaw: (place: number) => Effect.Effect<void>
   readonly pid: (place: number) => number | undefined
+  /** The file of the copy of a process. */
+  readonly copy: (place: number) => string | undefined
+  /** Whether a process runs, and what those before it have failed with. */
+  readonly state: (place: number) => { readonly runs: boolean; readonly failures: ReadonlyArray<string> }
   /** Kills all, and leaves their places empty until `start`. */
   readonly killAll: Effect.Effect<void>
   /** Fills all places. */
@@ -74,8 +86,15 @@ class Places {
       child: undefined,
       fiber: undefined,
       said: "",
-      failures: []
+      failures: [],
+      between: Effect.void
     }))
+  }
+
+  /** A copy belongs to a place: a process that was killed leaves it to the next. */
+  copy({ name }: Slot): string | undefined {
+    const { copies, journals, shared } = this.settings
+    return copies ? join(journals, `${shared}-${name}.copy`) : undefined
   }
 
   /** Runs one process after the other in a place. */
@@ -83,16 +102,19 @@ class Places {
     const { env, program } = this.settings
     const once = Effect.gen(this, function* () {
       const by = `${this.settings.shared}-${slot.name}-${++slot.incarnation}`
-      const { caches, copies, durability, journals, leases, pause, prefix, shared, store } = this.settings
+      const { caches, durability, journals, leases, pause, prefix, shared, store } = this.settings
       const executionCache = caches[(slot.place + slot.incarnation) % caches.length]
-      const own = { by, executionCache }
-      const options: Options = { ...own, copies, durability, journals, leases, pause, prefix, shared, store }
+      slot.said = ""
+      const { between } = slot
+      slot.between = Effect.void
+      yield* between
+      const own = { by, executionCache, copy: this.copy(slot) }
+      const options: Options = { ...own, durability, journals, leases, pause, prefix, shared, store }
       const child = yield* Child.spawn(process.execPath, [program, JSON.stringify(options)], env)
       slot.child = child
       if (this.resting) yield* child.send("rest")
       // It may have been told while there was no process yet.
       if (this.ending) yield* child.send("end")
-      slot.said = ""
       const exit = yield* untilItsEnd(child, (line) => {
         slot.said = line
       })
@@ -157,12 +179,26 @@ export const make = (settings: Settings, count: number): Effect.Effect<Workers, 
     return {
       count,
       kill: (place) => on(place, "kill"),
+      replace: (place, between) =>
+        Effect.suspend(() => {
+          const slot = places.slots[place]
+          if (slot !== undefined) slot.between = Effect.zipRight(slot.between, between)
+          return on(place, "kill")
+        }),
       freeze: (place) => on(place, "freeze"),
       thaw: (place) => on(place, "thaw"),
       pid: (place) => places.slots[place]?.child?.pid,
+      copy: (place) => {
+        const slot = places.slots[place]
+        return slot && places.copy(slot)
+      },
+      state: (place) => {
+        const { failures = [], said = "" } = places.slots[place] ?? {}
+        return { runs: isRunning(said), failures }
+      },
       killAll: places.killAll,
       start: places.start,
-      ready: () => places.slots.every(({ said }) => said === "ready" || said === "resting"),
+      ready: () => places.slots.every(({ said }) => isRunning(said)),
       restless: () =>
         places.slots
           .filter(({ said }) => said !== "resting")

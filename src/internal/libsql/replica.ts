@@ -77,7 +77,8 @@ const pull = ({ options: { copy }, state }: Syncing, tables: number): Effect.Eff
     const frame = yield* copy.pull
     if (tables > 0) {
       const [row] = yield* copy.read(countTables)
-      if (Number(row?.[0]) === 0) return yield* new Damaged({ detail: "it has no tables, and the server has some" })
+      if (Number(row?.[0]) === 0)
+        return yield* new Damaged({ detail: `${copy.filename} has no tables, and the server has some` })
     }
     pulled(state, frame, began)
   })

@@ -25,12 +25,14 @@ export class Damaged extends Data.TaggedError("Damaged")<{ readonly detail: stri
 /**
  * A copy of a server's database in a local file.
  *
+ * - `filename`: of its data.
  * - `pull`: brings it up to date, and gives the last frame of the server's log that is in it; none where there is nothing.
  * - `read`: reads what is in it.
  * - `close`: closes it until it is used again.
  * - `remove`: removes its files. The next use makes a new one.
  */
 export interface Copy {
+  readonly filename: string
   readonly pull: Effect.Effect<number | undefined, Failure | Damaged>
   readonly read: (statement: Statement) => Effect.Effect<Rows, Failure | Damaged>
   readonly close: Effect.Effect<void>
@@ -49,6 +51,13 @@ const beside = [index, "-wal", "-shm"]
 
 /** A database that is not larger holds no table. */
 const onePage = 4096
+
+/** SQLite's log has a head, and then frames, each with a head of its own and a page. */
+const logHead = 32
+const frame = 24 + onePage
+
+/** libSQL keeps the log of a copy in which there is something, also when it is closed. */
+const isWhole = (log: number): boolean => log > logHead && (log - logHead) % frame === 0
 
 /** The size of a file, none where there is no such file. */
 const sizeOf = (file: string): Promise<number | undefined> =>
@@ -75,6 +84,10 @@ const check = (filename: string): Effect.Effect<void, Failure | Damaged> =>
     // An index in which there is nothing is that of a copy which was never synced.
     if (known !== undefined && known > 0 && lost) {
       return yield* new Damaged({ detail: `${filename} is gone or was cut, ${filename + index} was not` })
+    }
+    // libSQL would go on behind what is in the index, and never have what was in the log.
+    if (known !== undefined && known > 0 && !isWhole(log)) {
+      return yield* new Damaged({ detail: `${filename}-wal is gone or was cut, ${filename + index} was not` })
     }
   })
 
@@ -129,6 +142,8 @@ export const make = (options: Options): Effect.Effect<Copy, never, Scope.Scope> 
     })
 
     return {
+      filename,
+
       pull: Effect.gen(function* () {
         const { client, token } = yield* current
         const replicated = yield* Effect.tryPromise({

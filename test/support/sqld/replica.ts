@@ -50,6 +50,11 @@ const readIndex = (filename: string): number | undefined => {
   return bytes.length < 24 ? undefined : Number(bytes.readBigUInt64LE(16))
 }
 
+/** libSQL leaves a log where there is something in a copy. SQLite, which has the file here, would take it for its own. */
+const logOf = (filename: string): string => `${filename}-wal`
+const leaveLog = (filename: string): void => writeFileSync(logOf(filename), Buffer.alloc(32 + 24 + 4096))
+const takeLog = (filename: string): void => rmSync(logOf(filename), { force: true })
+
 const beginning = (filename: string): string => {
   const bytes = Buffer.alloc(15)
   const file = openSync(filename, "r")
@@ -90,10 +95,16 @@ export const make = (server: SqldServer): Replicas => {
       files++
       writeIndex(filename, undefined)
     }
+    takeLog(filename)
     const connect = () => createClient({ url: config.url, intMode: config.intMode ?? "number" })
     let local = connect()
     let frame = readIndex(filename)
     close = () => local.close()
+    const leave = () => {
+      if (local.closed) return
+      local.close()
+      if (frame !== undefined) leaveLog(filename)
+    }
     return {
       execute: (statement) => (files <= damaged ? Promise.reject(malformed()) : local.execute(statement)),
       sync: async () => {
@@ -113,7 +124,7 @@ export const make = (server: SqldServer): Replicas => {
         frame = last
         return { frame_no: last, frames_synced: 1 }
       },
-      close: () => local.close(),
+      close: leave,
       get closed() {
         return local.closed
       },

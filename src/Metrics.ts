@@ -137,6 +137,19 @@ export const conflictRetries = Metric.counter("holdfast_conflict_retries_total",
 })
 
 /**
+ * Events that a relay takes from the outbox together with others, by what was remembered of their executions (the option `executionCache`), as
+ * `outcome`: `hit`, committed without a load; `stale`, where the commit found that others had written since, so that the execution was
+ * loaded and the step made again; or `miss`, loaded first, as it was not remembered or its transition gave an effect.
+ *
+ * @since 0.1.0
+ * @category processor
+ */
+export const executionCache = Metric.counter("holdfast_execution_cache_total", {
+  description: "Events of a relay, by what was remembered of their executions: hit, stale or miss",
+  incremental: true
+})
+
+/**
  * Attempts at work, by `worker` and `outcome`: `done`; failed and `retried`; `postponed`, because something that it needs is not there yet;
  * `dropped` by policy; failed for good and `dead`; or
  * `lease-lost`, because another process has the lease by now. The worker is `OutboxRelay`, `SpawnRelay`,

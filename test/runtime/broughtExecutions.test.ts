@@ -2,12 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
+import type * as Processor from "holdfast/Processor"
 import * as SqlDriver from "holdfast/SqlDriver"
 import { StoreRejected } from "holdfast/StoreError"
 import * as drivers from "../support/drivers.js"
 import * as Support from "../support/workers.js"
 
-const { driven, event, eventually, execution, load, recorder, seen } = Support
+const { driven, event, eventually, execution, load, note, recorder, seen } = Support
 
 const ids = Array.from({ length: 40 }, (_, i) => `brought-${i}`)
 const each = <A>(value: A): Array<A> => ids.map(() => value)
@@ -74,11 +75,11 @@ const fill = (store: ExecutionStore.ExecutionStore, context: { readonly [key: st
 const send = (store: ExecutionStore.ExecutionStore, eventId: string, targets = ids) =>
   store.enqueue(targets.map((targetId) => ({ targetId, event: event(eventId) })))
 
-const runtimeOn = (store: ExecutionStore.ExecutionStore) =>
+const runtimeOn = (store: ExecutionStore.ExecutionStore, transition: Processor.Transition = recorder) =>
   Effect.provideService(
     ExecutionRuntime.make({
       concurrency: ids.length,
-      definitions: { recorder },
+      definitions: { recorder: transition },
       pollInterval: "1 second",
       maxAttempts: 1
     }),
@@ -148,6 +149,33 @@ for (const server of drivers.servers) {
           )
           for (const id of ids) assert.strictEqual((yield* load(others, id)).processedEvents, 1)
         })
+    )
+
+    it.scoped("runs no effect of a transition for what another process has consumed since", () =>
+      Effect.gen(function* () {
+        const { hooks, others, requests, store } = yield* open(server)
+        yield* fill(others)
+        const seqs = yield* send(others, "e0")
+        const taken = ids.slice(0, 10)
+        hooks.between = Effect.forEach(taken, (id, i) =>
+          Effect.flatMap(load(others, id), (found) =>
+            others.commit(note(found, event("e0")), {
+              processed: "e0",
+              ack: { _tag: "Outbox", seq: seqs[i] ?? -1 }
+            })
+          )
+        )
+        const ran: Array<string> = []
+        yield* runtimeOn(store, (given, happened) =>
+          Effect.sync(() => {
+            ran.push(given.id)
+            return { execution: note(given, happened) }
+          })
+        )
+        yield* consumed(others, "e0")
+        assert.deepStrictEqual(ran, ids.slice(10))
+        assert.deepStrictEqual(requests.slice(0, 2), ["page of 40 with 40", "loadForEvents"])
+      })
     )
 
     it.scoped("brings none whose event is in the ledger, or has others of its target before it", () =>

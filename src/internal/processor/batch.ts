@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type { Committed } from "../../Commit.js"
 import { type Execution, isFinished } from "../../Execution.js"
-import type { Loaded, LoadQuery } from "../../ExecutionStore.js"
+import type { ExecutionStore, Loaded, LoadQuery } from "../../ExecutionStore.js"
 import type { ProcessError, Processed, Transition, TransitionFailure } from "../../Processor.js"
 import type { StoreConflict, StoreError } from "../../StoreError.js"
 import * as log from "../telemetry/log.js"
@@ -79,9 +79,10 @@ interface Ready {
   readonly decided: Decided
 }
 
-/** {@link Ready}, and for which of the events. */
+/** {@link Ready}, for which of the events, and whether nothing was loaded for it. */
 interface Placed extends Ready {
   readonly place: number
+  readonly recalled: boolean
   readonly asked: FencedAsked
 }
 
@@ -150,20 +151,22 @@ const queryOf = ({ ack, event, executionId }: FencedAsked): LoadQuery => ({
   timer: ack?._tag === "Timer" ? ack : undefined
 })
 
+/** Whether somebody watches what a store does with single ones. */
+const isWatched = ({ commit, commitEach, loadForEvent, loadForEvents, timers }: ExecutionStore): boolean =>
+  !batchVariant.isOf(commitEach, commit) ||
+  !batchVariant.isOf(loadForEvents, loadForEvent) ||
+  !batchVariant.isOf(loadForEvents, timers.isArmed)
+
 /** A processor of several events at once; none where the store cannot, or where somebody watches what it does with single ones. */
 export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined => {
   const { run, store } = attempts
-  const { commit, commitEach, loadForEvent, loadForEvents, timers } = store
-  const isWatched = !(
-    batchVariant.isOf(commitEach, commit) &&
-    batchVariant.isOf(loadForEvents, loadForEvent) &&
-    batchVariant.isOf(loadForEvents, timers.isArmed)
-  )
-  if (isWatched) return undefined
+  const { commitEach, loadForEvents } = store
+  if (isWatched(store)) return undefined
 
   return (asked, { advanced, rest }) =>
     Effect.withFiberRuntime((fiber, { runtimeFlags }) => {
       const measure = telemetry.begin(fiber)
+      const count = telemetry.countRemembered(fiber)
       const clock = metrics.clockOf(fiber)
       const runtime = () =>
         Runtime.make({ context: fiber.currentContext, fiberRefs: fiber.getFiberRefs(), runtimeFlags })
@@ -175,14 +178,16 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
       const commitAll = (ready: ReadonlyArray<Placed>): Effect.Effect<ReadonlyArray<number>> =>
         Effect.map(commitEach(ready.map(({ asked, decided }) => ({ ...decided, fence: asked.fence }))), (exits) => {
           const stale: Array<number> = []
-          for (const [i, { asked, decided, definition, place }] of ready.entries()) {
+          for (const [i, { asked, decided, definition, place, recalled }] of ready.entries()) {
             const exit = exits[i]
             if (exit !== undefined && Exit.isSuccess(exit)) {
+              if (recalled) count("hit")
               measure(definition)
               advanced(place)
-            } else if (decided.commit.remembered !== undefined && exit !== undefined && isConflict(exit))
+            } else if (decided.commit.remembered !== undefined && exit !== undefined && isConflict(exit)) {
+              if (recalled) count("stale")
               stale.push(place)
-            else rest(place, run(asked, exit && { definition, attempt: attemptOf(exit) }))
+            } else rest(place, run(asked, exit && { definition, attempt: attemptOf(exit) }))
           }
           for (const place of stale) made.delete(place)
           return stale
@@ -200,7 +205,7 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
             : Effect.map(loadForEvents(queries.map(({ one }) => queryOf(one))), (loaded) => {
                 for (const [i, { one, place }] of queries.entries()) {
                   const begun = begin(attempts, running, one, loaded[i], made.get(place))
-                  if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one })
+                  if (Either.isRight(begun)) ready.push({ ...begun.right, place, asked: one, recalled: false })
                   else rest(place, begun.left)
                 }
                 return ready
@@ -217,11 +222,18 @@ export const make = <E>(attempts: Attempts<E>): ProcessTogether<E> | undefined =
       for (const [place, one] of asked.entries()) {
         const recalled = recall(attempts, running, one)
         if (recalled !== undefined && synchronous.isDone(recalled.step)) {
-          ready.push({ definition: recalled.definition, decided: recalled.step.value, place, asked: one })
+          ready.push({
+            definition: recalled.definition,
+            decided: recalled.step.value,
+            place,
+            asked: one,
+            recalled: true
+          })
           continue
         }
         // An effect must not run for an event that was consumed before, and a failure is none where others have come first: a load says.
         if (recalled !== undefined) made.set(place, recalled)
+        if (one.ack?._tag === "Outbox") count("miss")
         toLoad.push(place)
       }
       return round(ready, toLoad)

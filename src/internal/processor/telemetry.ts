@@ -44,6 +44,20 @@ export const measured =
       span?.attribute("attempts", seen.attempts)
     })
 
+const remembered = {
+  hit: metrics.instrument(Metrics.executionCache, { outcome: "hit" }),
+  stale: metrics.instrument(Metrics.executionCache, { outcome: "stale" }),
+  miss: metrics.instrument(Metrics.executionCache, { outcome: "miss" })
+}
+
+/** Counts what came of what was remembered of the executions of events. */
+export const countRemembered = (
+  fiber: Fiber.RuntimeFiber<unknown, unknown>
+): ((outcome: keyof typeof remembered) => void) => {
+  const labels = metrics.labelsOf(fiber)
+  return (outcome) => remembered[outcome](1, labels)
+}
+
 /** Begins to measure events that begin together; what it gives is told of each that advanced its execution at the first attempt. */
 export const begin = (fiber: Fiber.RuntimeFiber<unknown, unknown>): ((definition: string) => void) => {
   const elapsed = metrics.begin(fiber)

@@ -40,10 +40,14 @@ export const instrument = <Type, In, Out>(
   return (value, labels) => metric.unsafeUpdate(value, listFor(labels))
 }
 
+/** The tags that a fiber gives to all its metrics. */
+export const labelsOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Labels =>
+  fiber.getFiberRef(FiberRef.currentMetricLabels)
+
 /** Takes a value into a metric. */
 export const update = <In>(instrument: Instrument<In>, value: In): Effect.Effect<void> =>
   Effect.withFiberRuntime((fiber) => {
-    instrument(value, fiber.getFiberRef(FiberRef.currentMetricLabels))
+    instrument(value, labelsOf(fiber))
     return Effect.void
   })
 
@@ -87,7 +91,7 @@ const timedIn = <A, E, R>(
   ended: Ended<A, E>
 ): Effect.Effect<A, E, R> => {
   const clock = clockOf(fiber)
-  const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+  const labels = labelsOf(fiber)
   const began = clock.unsafeCurrentTimeNanos()
   const end = (exit: Exit.Exit<A, E>) => {
     ended(exit, Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels, spanOf(fiber))
@@ -104,7 +108,7 @@ export const begin = (
   fiber: Fiber.RuntimeFiber<unknown, unknown>
 ): (() => { readonly seconds: number; readonly labels: Labels }) => {
   const clock = clockOf(fiber)
-  const labels = fiber.getFiberRef(FiberRef.currentMetricLabels)
+  const labels = labelsOf(fiber)
   const began = clock.unsafeCurrentTimeNanos()
   return () => ({ seconds: Number(clock.unsafeCurrentTimeNanos() - began) / 1e9, labels })
 }

@@ -496,8 +496,8 @@ export interface Loaded {
 }
 
 /**
- * An execution as this process has written or read it last, which may not be the last that was written. `token` is that of the commit that wrote
- * it: a commit that goes on from here says it as `Commit.remembered`.
+ * An execution as this process has written or read it last, which may not be the last that was written. `token` is that of the commit that
+ * wrote it: a commit that goes on from here says it as `Commit.remembered`.
  *
  * @since 0.1.0
  * @category models

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Definition from "holdfast/Definition"
@@ -93,6 +94,14 @@ describe("A simulation", () => {
       const workload = { ...trials, layer }
       const failed = yield* Effect.flip(Simulation.check({ workload, seeds: 20, shrinkRuns: 0, ...small }))
       assert.match(failed.message, /has stopped, and 1 of its fibers run\n/)
+    })
+  )
+
+  it.live("leaves no fiber behind when its world is over", () =>
+    Effect.gen(function* () {
+      const before = (yield* Fiber.roots).length
+      yield* Simulation.run({ seed: 1, workload: trials, ...small })
+      assert.isAtMost((yield* Fiber.roots).length, before)
     })
   )
 

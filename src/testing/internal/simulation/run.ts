@@ -8,6 +8,7 @@ import * as backends from "./backend.js"
 import * as dice_ from "./dice.js"
 import * as end from "./end.js"
 import { Journal } from "./journal.js"
+import * as leftFibers from "./leftFibers.js"
 import * as looks from "./looks.js"
 import { Network } from "./network.js"
 import * as plans from "./plan.js"
@@ -58,6 +59,7 @@ const stage = <R>(given: Given<R>): Effect.Effect<Stage<R>, StoreError, Scope.Sc
     const runtimeOptions = runtimeOptions_.make(seed, given)
     const backend = yield* backends.make(given.store ?? "memory", runtimeOptions)
     const world = new World(dice_.make(seed, "order"))
+    yield* Effect.addFinalizer(() => leftFibers.forget(world))
     const network = new Network(world, dice_.make(seed, "network"), { ...runtimeOptions, sql: backend.sql })
     const keeps = workload.runtime?.retention === undefined ? runtimeOptions_.keeps : undefined
     const journal = new Journal(world, backend.truth, keeps)

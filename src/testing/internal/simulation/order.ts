@@ -197,8 +197,9 @@ const register = Layer.scopedDiscard(
 
 const work = Work.toLayer(({ depth }) =>
   Effect.gen(function* () {
-    // Some run for longer than a sign of life counts.
-    const most = (yield* Random.next) < 0.3 ? 5_000 : 1_000
+    // Some run for longer than a sign of life counts, and a few for several times as long.
+    const kind = yield* Random.next
+    const most = kind < 0.06 ? 12_000 : kind < 0.3 ? 5_000 : 1_000
     yield* Effect.sleep(`${yield* Random.nextIntBetween(1, most)} millis`)
     return (yield* Random.next) < 0.2 ? yield* Effect.fail("out of stock") : `worked at ${depth}`
   })

@@ -71,14 +71,18 @@ export const older = Layer.merge(
   Cron.toLayer(Cron.make(name, { ...schedule, action: Cron.start(Old, () => ({ looks: 0 })) }))
 )
 
-/** Asks for a report, by the code of one deployment or the other, and for it again. */
+/**
+ * Asks for a report, by the code of one deployment or the other, and for more of it, in several events that come one after the other: some
+ * of them again, as of a client that does not know whether it has sent them. The next event of a report needs no read, unlike an order's.
+ */
 export const ask = (argument: number) => {
   const id = `report-${argument % 2}`
   const begin =
     argument % 4 < 2
       ? Effect.ignore(Old.start(id, { looks: 0 }))
       : Effect.ignore(Report.start(id, { begun: 0, asked: 0 }))
-  return Effect.zipRight(begin, Report.send(id, "Asked", {}))
+  const send = (n: number) => Report.send(id, "Asked", {}, { id: `asked-${argument}-${n}` })
+  return Effect.zipRight(begin, Effect.forEach([0, 1, 0, 2, 1], send, { discard: true }))
 }
 
 /** Recurring work goes on for ever. */

@@ -140,6 +140,7 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     name: "the outcome of an activity is written whoever has its claim",
     found: /after it had lost its claim/,
     store: "memory",
+    first: 65,
     edits: [
       {
         file: "internal/memory/activities.ts",
@@ -236,6 +237,7 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     name: "a worker that runs activities shows no sign of life after its first",
     found: /ran activities, was well, and was taken for dead/,
     store: "memory",
+    first: 12,
     edits: [{ file: "internal/activity/membership.ts", from: "    if (runs()) yield* renew(membership)\n", to: "" }]
   },
   {

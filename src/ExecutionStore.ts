@@ -1023,7 +1023,7 @@ export const ExecutionStore: Context.Tag<ExecutionStore, ExecutionStore> =
  * `executionCache` is about speed. A store remembers the executions that its own process wrote last, so that the next event of one needs
  * no read: its commit checks in its own transaction that the execution is still as that process left it. On a server a page of the outbox
  * brings the executions along that it is about and that are not remembered, as many as have room in an eighth of that memory. `capacity` is
- * how many are remembered, by default 10,000, and `maxBytes` how much memory their texts may take, by default 32 MiB; `false` turns all of
+ * how many are remembered, by default 10,000, and `maxBytes` how much memory they may take, roughly, by default 32 MiB; `false` turns all of
  * it off.
  *
  * While a text is encoded, decoded or bound, nothing else runs in the process. A database may have lower limits of its own.

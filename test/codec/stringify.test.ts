@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Generators from "holdfast/testing/Generators"
 import { parse } from "../../src/internal/codec/json.js"
-import { stringify } from "../../src/internal/codec/stringify.js"
+import { copyOf, stringify } from "../../src/internal/codec/stringify.js"
 
 const written = (value: unknown) =>
   Either.match(stringify(value), {
@@ -92,6 +92,43 @@ describe("stringify", () => {
     }
     expect(written({ list: [2 ** 60, 1n] }).readsBack).toBe(false)
     expect(written({ other: new (realm("Object"))(), n: 1n }).readsBack).toBe(false)
+  })
+
+  const copied = (value: unknown) =>
+    Either.match(stringify(value, "", { copied: true }), {
+      onLeft: ({ path, problem }) => expect.fail(`${path}: ${problem}`),
+      onRight: (written) => written
+    })
+
+  const everyPart = (value: unknown): ReadonlyArray<object> =>
+    typeof value === "object" && value !== null ? [value, ...Object.values(value).flatMap(everyPart)] : []
+
+  it.prop(
+    "makes the text of a copy that is what the text parses to, and shares no part with the value",
+    [Generators.jsonObject],
+    ([value]) => {
+      const { copy, text } = copied(value)
+      expect(text).toBe(written(value).text)
+      // some numbers are read otherwise than by `JSON.parse`
+      if (copy === undefined) return
+      const parsed: unknown = JSON.parse(text)
+      deepStrictEqual(copy.value, parsed)
+      const parts = new Set(everyPart(value))
+      expect(copy.parts).toBe(parts.size)
+      expect(everyPart(copy.value).filter((part) => parts.has(part))).toEqual([])
+      deepStrictEqual(copyOf(copy.value), parsed)
+    },
+    runs
+  )
+
+  it("copies what an assignment would not, and leaves out what JSON does", () => {
+    const value: unknown = JSON.parse('{"__proto__":{"a":[{}]},"10":1,"9":null}')
+    const bare: unknown = Object.assign(Object.create(null), { value, none: undefined, list: [{ none: undefined }] })
+    const { copy, text } = copied(bare)
+    expect(text).toBe(JSON.stringify(bare))
+    deepStrictEqual(copy?.value, JSON.parse(text))
+    // what is written otherwise than by `JSON.stringify` is read otherwise
+    for (const number of [-0, 2 ** 60, 1n]) expect(copied({ number }).copy).toBeUndefined()
   })
 
   it("takes the plain objects and arrays of another realm", () => {

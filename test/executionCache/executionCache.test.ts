@@ -1,14 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ExecutionCache } from "holdfast/internal/executionCache/executionCache"
 
-const row = (text: string, version = 1) => ({ text, version, token: text, fence: undefined })
+const row = (text: string, version = 1) => ({
+  row: () => text,
+  bytes: text.length * 2,
+  version,
+  token: text,
+  fence: undefined
+})
 
 describe("What a store remembers", () => {
   it("is of so many executions, those written longest ago forgotten first", () => {
     const cache = new ExecutionCache({ capacity: 2, maxBytes: 1000 })
     for (const id of ["a", "b", "a", "c"]) cache.set(id, row(id))
     assert.deepStrictEqual(
-      ["a", "b", "c"].map((id) => cache.get(id, undefined)?.text),
+      ["a", "b", "c"].map((id) => cache.get(id, undefined)?.token),
       ["a", undefined, "c"]
     )
   })
@@ -37,9 +43,9 @@ describe("What a store remembers", () => {
     cache.learn("a", row("read", 2))
     cache.set("a", row("written", 3))
     cache.learn("a", row("read before", 2))
-    assert.strictEqual(cache.get("a", undefined)?.text, "written")
+    assert.strictEqual(cache.get("a", undefined)?.token, "written")
     cache.learn("a", row("read after", 4))
-    assert.strictEqual(cache.get("a", undefined)?.text, "read after")
+    assert.strictEqual(cache.get("a", undefined)?.token, "read after")
   })
 
   it("is given to whoever has a lease where it was read, also since an earlier one", () => {
@@ -49,7 +55,7 @@ describe("What a store remembers", () => {
     const later = { ...fence, fence: 3 }
     assert.isUndefined(cache.get("a", later))
     cache.learn("a", row("written", 3))
-    assert.strictEqual(cache.get("a", later)?.text, "written")
+    assert.strictEqual(cache.get("a", later)?.token, "written")
   })
 
   it("is told of those of last, and leaves a page an eighth of its room", () => {

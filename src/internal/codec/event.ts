@@ -69,8 +69,8 @@ export const emitted: reader.Codec<Pick<OutboxEntry, "event" | "emittedAt" | "tr
     created_time: writer.orNull(event.createdTime, path, "created_time", time),
     received_time: writer.orNull(event.receivedTime, path, "received_time", time),
     data: writer.optional(event.data, path, "data", reader.object),
-    emitted_at: emittedAt ?? undefined,
-    traceparent: traceparent ?? undefined,
+    ...(emittedAt === null ? undefined : { emitted_at: emittedAt }),
+    ...(traceparent === null ? undefined : { traceparent }),
     ...reader.extra(event.extra, allKeys, path)
   })
 }

@@ -194,8 +194,8 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   finished_at: writer.orNull(execution.finishedAt, path, "finished_at", finite),
   expires_at: writer.orNull(execution.expiresAt, path, "expires_at", finite),
   ...reader.extra(execution.extra, keys, path),
-  [resultKey]: execution.result ?? undefined,
-  [tokenKey]: token
+  ...(execution.result === null || execution.result === undefined ? undefined : { [resultKey]: execution.result }),
+  ...(token === undefined ? undefined : { [tokenKey]: token })
 })
 
 /** What a row ends with that the commit of this token wrote: nothing of the store comes behind it. */

@@ -151,11 +151,17 @@ export const fromText = <A>(
   }
 }
 
-/** The text of a value, or the part of it that cannot be stored. */
-export const toText = <A>(codec: Codec<A>, value: A, path = "", limit?: Limit): Either.Either<Written, Invalid> => {
+/** The text of a value, or the part of it that cannot be stored; made of a copy of the row, which comes with it, where that is asked for. */
+export const toText = <A>(
+  codec: Codec<A>,
+  value: A,
+  path = "",
+  limit?: Limit,
+  copied?: boolean
+): Either.Either<Written, Invalid> => {
   try {
     const row = codec.encode(value, path)
-    const written = stringify(row, path, { limit, levels: codec.levels })
+    const written = stringify(row, path, { limit, levels: codec.levels, copied })
     if (Either.isLeft(written)) return Either.left(new Invalid(written.left.path, written.left.problem))
     return Either.right(written.right)
   } catch (error) {
@@ -165,8 +171,8 @@ export const toText = <A>(codec: Codec<A>, value: A, path = "", limit?: Limit): 
 }
 
 /** {@link toText}, thrown where it is wrong. */
-export const write = <A>(codec: Codec<A>, value: A, path: string, limit: Limit): Written => {
-  const written = toText(codec, value, path, limit)
+export const write = <A>(codec: Codec<A>, value: A, path: string, limit: Limit, copied?: boolean): Written => {
+  const written = toText(codec, value, path, limit, copied)
   if (Either.isRight(written)) return written.right
   throw written.left
 }

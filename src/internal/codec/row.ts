@@ -51,10 +51,16 @@ export const outboxEntry = (row: {
   readonly seq: unknown
   readonly targetId: unknown
   readonly event: unknown
-}): OutboxEntry => ({
+}): OutboxEntry => outboxEntryOf(row, json.parse(text(row.event, "event"), "event"))
+
+/** The same where the event is parsed already. */
+export const outboxEntryOf = (
+  row: { readonly seq: unknown; readonly targetId: unknown },
+  event: unknown
+): OutboxEntry => ({
   seq: reader.integerColumn(row.seq, "seq"),
   targetId: reader.nullable(reader.string)(row.targetId, "target_id"),
-  ...emitted.decode(json.parse(text(row.event, "event"), "event"), "event")
+  ...emitted.decode(event, "event")
 })
 
 /** Reads a row of the spawns; throws. */

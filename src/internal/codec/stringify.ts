@@ -14,10 +14,20 @@ export interface Unserializable {
   readonly problem: string
 }
 
-/** The JSON text of a value, and whether it reads back as the value: a `bigint` that a double can hold comes back as a number. */
+/** What a text was made of and parses to, and how many objects and arrays that is. */
+export interface Copy {
+  readonly value: unknown
+  readonly parts: number
+}
+
+/**
+ * The JSON text of a value, and whether it reads back as the value: a `bigint` that a double can hold comes back as a number. With the copy that it was
+ * made of, where that was asked for and the value is plain.
+ */
 export interface Written {
   readonly text: string
   readonly readsBack: boolean
+  readonly copy?: Copy | undefined
 }
 
 /** The path of a part: `a.b[2]["not a name"]`. */
@@ -31,10 +41,11 @@ const hasToJSON = (value: object): boolean => "toJSON" in value && typeof value.
 
 const hasSymbols = (value: object): boolean => Object.getOwnPropertySymbols(value).length > 0
 
-/** How large a text may be, and how deep a value may nest, itself included. */
+/** How large a text may be, how deep a value may nest, itself included, and whether the text is to be made of a copy, which comes with it. */
 export interface Bounds {
   readonly limit?: Limit | undefined
   readonly levels?: number | undefined
+  readonly copied?: boolean | undefined
 }
 
 /** What a look at a value saw. */
@@ -45,6 +56,8 @@ interface Look {
   numbers: boolean
   /** Whether all of it reads back as it is. */
   readsBack: boolean
+  /** How many objects and arrays there are. */
+  parts: number
 }
 
 const take = (look: Look, characters: number): boolean => {
@@ -73,7 +86,8 @@ const isPlain = (u: unknown, depth: number, look: Look): boolean => {
     case "object":
       if (!take(look, 1)) return false
       if (u === null) return true
-      if (depth === usualLevels || hasToJSON(u)) return false
+      if (depth === usualLevels) return false
+      look.parts++
       return Array.isArray(u) ? isPlainArray(u, depth, look) : isPlainObject(u, depth, look)
     default:
       return false
@@ -81,7 +95,7 @@ const isPlain = (u: unknown, depth: number, look: Look): boolean => {
 }
 
 const isPlainArray = (values: ReadonlyArray<unknown>, depth: number, look: Look): boolean => {
-  if (Object.getPrototypeOf(values) !== Array.prototype) return false
+  if (Object.getPrototypeOf(values) !== Array.prototype || hasToJSON(values)) return false
   if (Object.keys(values).length !== values.length || hasSymbols(values)) return false
   for (let i = 0; i < values.length; i++) if (!isPlain(values[i], depth + 1, look)) return false
   return true
@@ -93,7 +107,8 @@ const isRecord = (u: object): u is { readonly [key: string]: unknown } => {
 }
 
 const isPlainObject = (record: object, depth: number, look: Look): boolean => {
-  if (!isRecord(record) || hasSymbols(record)) return false
+  // `in` takes as long as all the rest
+  if (!isRecord(record) || typeof record["toJSON"] === "function" || hasSymbols(record)) return false
   // twice as fast as over a list of the members
   for (const key in record) {
     const member = record[key]
@@ -103,6 +118,33 @@ const isPlainObject = (record: object, depth: number, look: Look): boolean => {
     if (!isPlain(member, depth + 1, look)) return false
   }
   return true
+}
+
+/**
+ * What `JSON.parse` would make of the text of a value that is plain, in a quarter of the time. It shares nothing with the value that could change.
+ */
+export const copyOf = (u: unknown): unknown => {
+  if (typeof u !== "object" || u === null) return u
+  if (Array.isArray(u)) return u.map(copyOf)
+  return isRecord(u) ? copyOfRecord(u) : u
+}
+
+const copyOfRecord = (record: { readonly [key: string]: unknown }): object => {
+  // Members that are set one by one take three times as long, and make a dictionary of many.
+  const copy: { [key: string]: unknown } = { ...record }
+  let isFull = true
+  for (const key in copy) {
+    const member = copy[key]
+    if (member === undefined) isFull = false
+    else if (typeof member === "object" && member !== null && Object.hasOwn(copy, key)) put(copy, key, copyOf(member))
+  }
+  return isFull ? copy : Object.fromEntries(Object.entries(copy).filter(([, member]) => member !== undefined))
+}
+
+const put = (copy: { [key: string]: unknown }, key: string, value: unknown): void => {
+  // An assignment would set the prototype.
+  if (key === "__proto__") Object.defineProperty(copy, key, { value })
+  else copy[key] = value
 }
 
 // So begins what JSON.stringify writes for a lone surrogate; a text that only looks so is found out by the closer look.
@@ -119,13 +161,14 @@ const surrogate = "\\ud"
 export const stringify = (
   value: unknown,
   path = "",
-  { levels = usualLevels, limit }: Bounds = {}
+  { copied = false, levels = usualLevels, limit }: Bounds = {}
 ): Either.Either<Written, Unserializable> => {
   const most = limit?.most ?? Number.POSITIVE_INFINITY
-  const look: Look = { left: most, numbers: false, readsBack: true }
+  const look: Look = { left: most, numbers: false, readsBack: true, parts: 0 }
   if (isPlain(value, usualLevels - levels, look)) {
-    const text = look.numbers ? write(value) : JSON.stringify(value)
-    if (!text.includes(surrogate)) return within({ text, readsBack: look.readsBack }, path, limit)
+    const copy = copied && !look.numbers ? { value: copyOf(value), parts: look.parts } : undefined
+    const text = look.numbers ? write(value) : JSON.stringify(copy === undefined ? value : copy.value)
+    if (!text.includes(surrogate)) return within({ text, readsBack: look.readsBack, copy }, path, limit)
   }
   const examination = new Examination(most, levels)
   const found = examination.of(value)

@@ -2,7 +2,7 @@ import type { Execution } from "../../Execution.js"
 import type { Options } from "../../ExecutionStore.js"
 import type { FencingToken } from "../../Lease.js"
 
-/** How many executions are remembered, and how many bytes of their texts, roughly. */
+/** How many executions are remembered, and how many bytes they take, roughly. */
 interface Limits {
   readonly capacity: number
   readonly maxBytes: number
@@ -11,20 +11,22 @@ interface Limits {
 /**
  * An execution as a commit of this process left it, or as a page of the outbox brought it.
  *
- * - `text`: its row. A value that is handed out is made of it, each time anew: a handler may change the one that it got.
+ * - `row`: what its text parses to, each time anew: a handler may change the one that it got.
+ * - `bytes`: how much memory that takes, roughly.
  * - `version`: that of the row.
  * - `token`: that of the commit that wrote it.
  * - `fence`: what that commit was fenced by, where it was this process's. Whoever gets a lease again after others had it begins with what is stored.
  */
 export interface Remembered {
-  readonly text: string
+  readonly row: () => unknown
+  readonly bytes: number
   readonly version: number
   readonly token: string
   readonly fence: FencingToken | undefined
 }
 
-// Two bytes a character are enough for a bound.
-const bytesOf = ({ text }: Remembered): number => text.length * 2
+/** How many bytes a text takes: two a character are enough for a bound. */
+export const bytesOfText = ({ length }: string): number => length * 2
 
 const isSame = (a: FencingToken | undefined, b: FencingToken | undefined): boolean =>
   a === undefined || b === undefined || (a.fence === b.fence && a.name === b.name && a.pool === b.pool)
@@ -42,7 +44,7 @@ export class ExecutionCache {
 
   set(id: string, row: Remembered): void {
     this.forget(id)
-    this.bytes += bytesOf(row)
+    this.bytes += row.bytes
     this.rows.set(id, row)
     for (const oldest of this.rows.keys()) {
       if (this.rows.size <= this.most.capacity && this.bytes <= this.most.maxBytes) break
@@ -75,7 +77,7 @@ export class ExecutionCache {
   forget(id: string): void {
     const row = this.rows.get(id)
     if (row === undefined) return
-    this.bytes -= bytesOf(row)
+    this.bytes -= row.bytes
     this.rows.delete(id)
   }
 }

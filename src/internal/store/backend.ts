@@ -23,6 +23,8 @@ export interface Backend {
   readonly encoded: Encoded
   readonly checks: validate.Checks
   readonly cache: ExecutionCache | undefined
+  /** Whether anybody listens to all writes. */
+  readonly isHeard: () => boolean
   readonly notify: (notice: Notice) => void
 }
 

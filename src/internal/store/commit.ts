@@ -17,13 +17,15 @@ import {
   type StoreRejected,
   StoreUnavailable
 } from "../../StoreError.js"
+import * as json from "../codec/json.js"
 import * as reader from "../codec/reader.js"
 import * as rows from "../codec/row.js"
+import { type Copy, copyOf } from "../codec/stringify.js"
 import type { Call } from "../codec/validate.js"
+import { bytesOfText, goesOn, type Remembered } from "../executionCache/executionCache.js"
 import { type Backend, fenceOf, type Moment, momentOf } from "./backend.js"
-import { encodeCommit } from "./encodeCommit.js"
+import { type Encoding, encodeCommit } from "./encodeCommit.js"
 import { earliest, noticeOf } from "./outbox.js"
-import { goesOn } from "../executionCache/executionCache.js"
 
 /** So many ids of the source that a fiber has. */
 const idsFor = (fiber: Fiber.RuntimeFiber<unknown, unknown>, count: number): Effect.Effect<ReadonlyArray<string>> => {
@@ -80,12 +82,20 @@ const fenced = (
   return Either.right(fence.right === undefined ? written : { ...written, fence: fence.right })
 }
 
+// What is made of a text takes about as much, and something for each of its parts.
+const bytesOfCopy = ({ length }: string, { parts }: Copy): number => length * 1.5 + parts * 72
+
+/** What is remembered of an execution that was written so; with the copy that its text was made of, where there is one. */
+const remembered = ({ data, fence, token }: EncodedCommit, version: number, copy: Copy | undefined): Remembered =>
+  copy === undefined
+    ? { row: () => json.parse(data), bytes: bytesOfText(data), version, token, fence }
+    : { row: () => copyOf(copy.value), bytes: bytesOfCopy(data, copy), version, token, fence }
+
 /** A commit that is ready to be written, and what was asked for. */
-interface Prepared {
+interface Prepared extends Pick<Encoding, "after" | "copies" | "copy"> {
   readonly before: Execution
   readonly commit: Commit
   readonly written: EncodedCommit
-  readonly after: Execution
 }
 
 type Outcome = Exit.Exit<CommitOutcome, StoreError>
@@ -108,7 +118,7 @@ const writeEach = (
 
 // Put together by hand: a generator costs as much as what it runs here.
 export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
-  const { cache, checks, encoded, notify } = backend
+  const { cache, checks, encoded, isHeard, notify } = backend
 
   const prepare = (
     before: Execution,
@@ -118,31 +128,30 @@ export const make = (backend: Backend): Pick<ExecutionStore, "commit" | "commitE
     given?: FencingToken
   ): Either.Either<Prepared, StoreRejected> => {
     const call = { operation: "commit", executionId: before.id }
-    const encoding = encodeCommit(call, checks, before, stamp(before, moment.now), commit, token, moment)
+    // Who takes an event from the outbox may soon take the next one to the same execution.
+    const copied = { execution: cache !== undefined && commit.ack?._tag === "Outbox", events: isHeard() }
+    const encoding = encodeCommit(call, checks, before, stamp(before, moment.now), commit, token, moment, copied)
     if (Either.isLeft(encoding)) return Either.left(encoding.left)
-    const { after } = encoding.right
+    const { after, copies, copy } = encoding.right
     const written = fenced(call, encoding.right.written, moment.fence, given)
     if (Either.isLeft(written)) return Either.left(written.left)
     // What becomes of it may never be known.
     cache?.forget(before.id)
-    return Either.right({ before, commit, written: written.right, after })
+    return Either.right({ before, commit, written: written.right, after, copies, copy })
   }
 
   /** What a commit came to, and telling of it where it was applied. */
   const settle = (
-    { after, before, commit, written }: Prepared,
+    { after, before, commit, copies, copy, written }: Prepared,
     outcome: CommitOutcome
   ): Exit.Exit<Committed, StoreConflict | StoreError> => {
     if (outcome._tag === "Stale") return Exit.fail(stale(before))
     if (outcome._tag === "Conflict") return Exit.fail(conflict(before, outcome.found))
-    if (goesOn(after)) {
-      const { data: text, fence, token } = written
-      cache?.set(after.id, { text, version: after.version, token, fence })
-    }
+    if (goesOn(after)) cache?.set(after.id, remembered(written, after.version, copy))
     const committed = { execution: after, seqs: outcome.seqs }
     notify({
       committed: Option.some(committed),
-      ...noticeOf(written, outcome.seqs),
+      ...noticeOf({ emits: written.emits, delayed: written.delayed, copies }, outcome.seqs),
       spawns: commit.spawns?.length ?? 0,
       nextTimer: armedFor(commit.timers ?? []),
       activities: commit.activities?.length ?? 0,

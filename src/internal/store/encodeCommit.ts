@@ -15,7 +15,7 @@ import { emitted } from "../codec/event.js"
 import * as executionCodec from "../codec/execution.js"
 import * as json from "../codec/json.js"
 import * as reader from "../codec/reader.js"
-import { mostLevels, stringify } from "../codec/stringify.js"
+import { type Copy, mostLevels, stringify } from "../codec/stringify.js"
 import { traceStep } from "../codec/traceStep.js"
 import * as validate from "../codec/validate.js"
 import * as limits from "../util/limits.js"
@@ -47,9 +47,10 @@ const encode = <A>(
   codec: reader.Codec<A>,
   value: A,
   path: string,
-  limit: limits.Limit
+  limit: limits.Limit,
+  copied?: boolean
 ): reader.Written => {
-  const written = reader.write(codec, value, path, limit)
+  const written = reader.write(codec, value, path, limit, copied)
   const { commit } = write.checks.limits
   write.characters += written.text.length
   if (write.characters > commit.most) throw new reader.Invalid("", limits.tooLarge(commit))
@@ -85,22 +86,35 @@ const demandSize = ({ characters, checks }: Write, written: Partial<EncodedCommi
 const limitOf = ({ event, result }: limits.Limits, { kind }: Event): limits.Limit =>
   kind === WellKnownKind.Finished && result.most < event.most ? result : event
 
+/** Of what a text is to be made of a copy, which comes with it: of the execution, of the events that are to be delivered at once. */
+export interface Copied {
+  readonly execution: boolean
+  readonly events: boolean
+}
+
+/** Events in stored form, and of those that are to be delivered at once the copies that their texts were made of, where there are any. */
+export interface Emitted extends Pick<EncodedCommit, "emits" | "delayed"> {
+  readonly copies: ReadonlyArray<Copy | undefined>
+}
+
 // Most commits have few of these, and each list that is made for nothing costs them.
 const none: readonly [] = []
-const noEmits: Pick<EncodedCommit, "emits" | "delayed"> = { emits: none, delayed: none }
+const noEmits: Emitted = { emits: none, delayed: none, copies: none }
 const noTimers: Pick<EncodedCommit, "armed" | "cancelled"> = { armed: none, cancelled: none }
 
 const emitsOf = (
   write: Write,
   emits: ReadonlyArray<Emit>,
   { now, traceparent }: Emission,
-  idProblem: validate.Checks["eventId"]
-): Pick<EncodedCommit, "emits" | "delayed"> => {
+  idProblem: validate.Checks["eventId"],
+  copied: boolean
+): Emitted => {
   if (emits.length === 0) return noEmits
   const { checks } = write
   demandFew(write, "emits", emits)
   const atOnce: Array<EncodedEmit> = []
   const delayed: Array<EncodedDelayed> = []
+  const copies: Array<Copy | undefined> = []
   for (const [i, { dueAt: due, event, targetId }] of emits.entries()) {
     const path = `emits[${i}]`
     validate.demand(`${path}.event.id`, idProblem(event.id))
@@ -108,11 +122,21 @@ const emitsOf = (
     const dueAt = due === undefined ? undefined : Time.toSeconds(due)
     if (dueAt !== undefined) validate.demand(`${path}.dueAt`, validate.fireAt(dueAt))
     const row = { event, emittedAt: Math.max(now, dueAt ?? now), traceparent }
-    const { text } = encode(write, emitted, row, `${path}.event`, limitOf(checks.limits, event))
-    if (dueAt === undefined) atOnce.push({ targetId, event: text })
-    else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
+    const isAtOnce = dueAt === undefined
+    const { copy, text } = encode(
+      write,
+      emitted,
+      row,
+      `${path}.event`,
+      limitOf(checks.limits, event),
+      copied && isAtOnce
+    )
+    if (isAtOnce) {
+      atOnce.push({ targetId, event: text })
+      copies.push(copy)
+    } else delayed.push({ targetId, event: text, dueAt: asStored(dueAt) })
   }
-  return { emits: atOnce, delayed }
+  return { emits: atOnce, delayed, copies }
 }
 
 // A negative zero would not survive JSON, and it is the same time.
@@ -192,9 +216,9 @@ const activitiesOf = (
 }
 
 /** The row of an execution. Its parts are looked at by themselves only where the row, all of it, is larger than such a part may be. */
-const rowOf = (write: Write, execution: Execution, token: string): reader.Written => {
+const rowOf = (write: Write, execution: Execution, token: string, copied: boolean): reader.Written => {
   const { commit, context, result } = write.checks.limits
-  const row = reader.toText(executionCodec.executionWithToken(token), execution, "", commit)
+  const row = reader.toText(executionCodec.executionWithToken(token), execution, "", commit, copied)
   const isOver = ({ most }: limits.Limit): boolean =>
     Either.isLeft(row) ? row.left.path === "" : limits.exceeds(row.right.text, most)
   if (isOver(context)) reader.write(free, execution.context, "context", context)
@@ -214,11 +238,12 @@ export const encodeEmits = (
   checks: validate.Checks,
   emits: ReadonlyArray<Emit>,
   emission: Emission,
-  idProblem: validate.Checks["eventId"]
-): Result<Pick<EncodedCommit, "emits" | "delayed">> =>
+  idProblem: validate.Checks["eventId"],
+  copied = false
+): Result<Emitted> =>
   validate.catching(call, () => {
     const write: Write = { checks, characters: 0 }
-    const encoded = emitsOf(write, emits, emission, idProblem)
+    const encoded = emitsOf(write, emits, emission, idProblem, copied)
     demandSize(write, encoded)
     return encoded
   })
@@ -231,10 +256,11 @@ const rememberedOf = ({ ack, processed }: Commit, token: string): EncodedRemembe
   return { end: executionCodec.endOf(token), seq, eventId: processed ?? "" }
 }
 
-/** A commit in stored form, and its execution as a load would give it. */
-export interface Encoding {
+/** A commit in stored form, its execution as a load would give it, and the copies that its row and its events were made of, where there are any. */
+export interface Encoding extends Pick<Emitted, "copies"> {
   readonly written: EncodedCommit
   readonly after: Execution
+  readonly copy: Copy | undefined
 }
 
 /** `before` is the execution as the caller has it, `after` the same one stamped and a version on. */
@@ -245,7 +271,8 @@ export const encodeCommit = (
   after: Execution,
   commit: Commit,
   token: string,
-  emission: Emission
+  emission: Emission,
+  copied: Copied = { execution: false, events: false }
 ): Result<Encoding> =>
   validate.catching(call, () => {
     validate.demand("id", checks.id(before.id))
@@ -254,9 +281,9 @@ export const encodeCommit = (
     if (commit.ack !== undefined) demandAck(checks, commit.ack)
     if (commit.processed !== undefined) validate.demand("processed", checks.eventId(commit.processed))
     const write: Write = { checks, characters: 0 }
-    const { delayed, emits } = emitsOf(write, commit.emits ?? none, emission, checks.eventId)
+    const { copies, delayed, emits } = emitsOf(write, commit.emits ?? none, emission, checks.eventId, copied.events)
     const { armed, cancelled } = timersOf(write, commit.timers ?? none)
-    const { readsBack, text: data } = rowOf(write, after, token)
+    const { copy, readsBack, text: data } = rowOf(write, after, token, copied.execution)
     const { trace } = commit
     const written: EncodedCommit = {
       executionId: before.id,
@@ -277,5 +304,5 @@ export const encodeCommit = (
       remembered: commit.remembered === undefined ? undefined : rememberedOf(commit, commit.remembered)
     }
     demandSize(write, written)
-    return { written, after: readsBack ? after : executionCodec.execution.decode(json.parse(data), "") }
+    return { written, after: readsBack ? after : executionCodec.execution.decode(json.parse(data), ""), copy, copies }
   })

@@ -18,12 +18,16 @@ import { goesOn } from "../executionCache/executionCache.js"
 import { type Backend, checkIds, checkWhole, defaultPage, maxPage, quiet } from "./backend.js"
 
 /** Reads the row of an execution; throws. */
-export const executionOf = (id: string, row: EncodedExecution): Execution => {
-  const execution = executionCodec.execution.decode(json.parse(rows.text(row.data, "data")), "")
+export const executionOf = (id: string, row: EncodedExecution): Execution =>
+  executionOfRow(id, json.parse(rows.text(row.data, "data")), row.version)
+
+/** The same where its text is parsed already. */
+const executionOfRow = (id: string, row: unknown, version: unknown): Execution => {
+  const execution = executionCodec.execution.decode(row, "")
   if (execution.id !== id) throw new reader.Invalid("id", `the row is another's: ${JSON.stringify(execution.id)}`)
   // A commit of it could never succeed: the swap compares the column.
-  if (execution.version !== row.version) {
-    throw new reader.Invalid("version", `${execution.version} is not the column's ${String(row.version)}`)
+  if (execution.version !== version) {
+    throw new reader.Invalid("version", `${execution.version} is not the column's ${String(version)}`)
   }
   return execution
 }
@@ -226,14 +230,16 @@ const loadForEvents = (backend: Backend): ExecutionStore["loadForEvents"] => {
   }
 }
 
-/** What is remembered of an execution, made of its text anew. */
+/** What is remembered of an execution, as a value of its own. */
 const recall =
   ({ cache }: Backend): ExecutionStore["recall"] =>
   (id, fence) => {
     const row = cache?.get(id, fence)
     if (row === undefined) return Option.none()
-    const { text, token, version } = row
-    const execution = decodeExecution("recall", id, { data: text, version })
+    const { token, version } = row
+    const execution = rows.decode({ operation: "recall", table: "executions", key: id }, () =>
+      executionOfRow(id, row.row(), version)
+    )
     return Option.filterMap(Either.getRight(execution), (execution) =>
       goesOn(execution) ? Option.some({ execution, token }) : Option.none()
     )

@@ -2,13 +2,15 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { OutboxEntry } from "../../Commit.js"
-import type { Encoded, EncodedCommit, EncodedExecution } from "../../EncodedStore.js"
+import type { Encoded, EncodedExecution } from "../../EncodedStore.js"
 import type { ExecutionStore, Notice } from "../../ExecutionStore.js"
 import * as Time from "../../Time.js"
 import * as executionCodec from "../codec/execution.js"
+import * as json from "../codec/json.js"
 import * as rows from "../codec/row.js"
+import { copyOf } from "../codec/stringify.js"
 import * as validate from "../codec/validate.js"
-import type { ExecutionCache } from "../executionCache/executionCache.js"
+import { bytesOfText, type ExecutionCache } from "../executionCache/executionCache.js"
 import * as eventIds from "../util/eventIds.js"
 import {
   type Backend,
@@ -21,7 +23,7 @@ import {
   numberedPage,
   quiet
 } from "./backend.js"
-import { encodeEmits } from "./encodeCommit.js"
+import { type Emitted, encodeEmits } from "./encodeCommit.js"
 
 /** The earliest of times. */
 export const earliest = (times: ReadonlyArray<number>): Option.Option<number> =>
@@ -31,17 +33,21 @@ export const earliest = (times: ReadonlyArray<number>): Option.Option<number> =>
   )
 
 /**
- * The entries of events that were put into the outbox, made of the very texts that are stored: nobody may change what was stored by changing
- * the event that he gave. Nothing where the seqs are not known.
+ * The entries of events that were put into the outbox, made of what the stored texts say: nobody may change what was stored by changing the
+ * event that he gave, or got. Nothing where the seqs are not known.
  */
 const entriesOf = (
-  emits: EncodedCommit["emits"],
+  { copies, emits }: Pick<Emitted, "copies" | "emits">,
   seqs: ReadonlyArray<number>
 ): ReadonlyArray<OutboxEntry> | undefined => {
   if (seqs.length !== emits.length) return undefined
   const entries: Array<OutboxEntry> = []
   for (const [i, { event, targetId }] of emits.entries()) {
-    const entry = Either.try(() => rows.outboxEntry({ seq: seqs[i], targetId, event }))
+    const row = { seq: seqs[i], targetId, event }
+    const copy = copies[i]
+    const entry = Either.try(() =>
+      copy === undefined ? rows.outboxEntry(row) : rows.outboxEntryOf(row, copyOf(copy.value))
+    )
     if (Either.isLeft(entry)) return undefined
     entries.push(entry.right)
   }
@@ -50,12 +56,12 @@ const entriesOf = (
 
 /** What a notice says of events that were emitted, and got these seqs. */
 export const noticeOf = (
-  { delayed, emits }: Pick<EncodedCommit, "delayed" | "emits">,
+  { copies, delayed, emits }: Emitted,
   seqs: ReadonlyArray<number>
 ): Pick<Notice, "emits" | "nextDelayed" | "outbox"> => ({
   emits: emits.length,
   nextDelayed: earliest(delayed.map((emit) => emit.dueAt)),
-  outbox: emits.length === 0 ? undefined : () => entriesOf(emits, seqs)
+  outbox: emits.length === 0 ? undefined : () => entriesOf({ copies, emits }, seqs)
 })
 
 /** Remembers what a page of the outbox brought, where a commit can say later what it knows it by. */
@@ -63,7 +69,7 @@ const learn = (cache: ExecutionCache, { data, id, version }: EncodedExecution & 
   if (typeof id !== "string" || typeof data !== "string") return
   if (typeof version !== "number" || !Number.isSafeInteger(version)) return
   const token = executionCodec.tokenAtEnd(data)
-  if (token !== undefined) cache.learn(id, { text: data, version, token })
+  if (token !== undefined) cache.learn(id, { row: () => json.parse(data), bytes: bytesOfText(data), version, token })
 }
 
 /**
@@ -93,7 +99,7 @@ const readWithExecutions = ({ cache, encoded }: Backend): Encoded["pendingOutbox
 
 /** The events to deliver, and those that wait until they are due. */
 export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendingOutbox" | "ackOutbox" | "delayed"> => {
-  const { checks, encoded, notify } = backend
+  const { checks, encoded, isHeard, notify } = backend
   const table = {
     operation: "pendingOutbox",
     table: "outbox",
@@ -109,7 +115,7 @@ export const make = (backend: Backend): Pick<ExecutionStore, "enqueue" | "pendin
       Effect.withFiberRuntime((fiber) => {
         const idProblem = (id: unknown): string | undefined =>
           checks.eventId(id) ?? (options?.reservedIds === "accept" ? undefined : eventIds.reserved(id))
-        const events = encodeEmits({ operation: "enqueue" }, checks, emits, momentOf(fiber), idProblem)
+        const events = encodeEmits({ operation: "enqueue" }, checks, emits, momentOf(fiber), idProblem, isHeard())
         if (Either.isLeft(events)) return Effect.fail(events.left)
         if (emits.length === 0) return Effect.succeed([])
         return Effect.map(encoded.enqueue(events.right), (seqs) => {

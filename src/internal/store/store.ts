@@ -27,6 +27,7 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
     encoded,
     checks: validate.makeChecks(options),
     cache: encoded.remembers === true ? executionCache.make(options.executionCache) : undefined,
+    isHeard: () => listeners.all.size > 0,
     notify: exclusive
       ? notify
       : (notice) => {

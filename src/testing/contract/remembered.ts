@@ -63,6 +63,45 @@ const recalls = ({ test }: Subject): void => {
       }
     }))
 
+  test("the same of one that took an event from the outbox, in every part", () =>
+    Effect.gen(function* () {
+      const self = yield* store
+      for (const text of awkwardTexts) {
+        const key = JSON.parse('{"__proto__":{"own":1}}')
+        const context = {
+          text,
+          parts: [{ text, none: undefined }, [null, true, 0.1]],
+          key,
+          [text]: { 2: text, 1: {} }
+        }
+        const committed = yield* self.commit(order(text, { status: "RUNNING", context }), {
+          emits: [emit("e", text)]
+        })
+        const [seq = -1] = committed.seqs
+        const { execution } = yield* self.commit(committed.execution, {
+          processed: "e",
+          ack: { _tag: "Outbox", seq }
+        })
+        const loaded = yield* self.load(text)
+        const changeIn = (execution: Execution): void => {
+          Reflect.set(execution.context, "text", "changed")
+          for (const part of Object.values(execution.context)) {
+            if (typeof part !== "object" || part === null) continue
+            for (const inner of Object.values(part))
+              if (typeof inner === "object" && inner !== null) Reflect.set(inner, 0, "changed")
+            Reflect.set(part, "text", "changed")
+          }
+        }
+        changeIn(execution)
+        changeIn({ ...execution, context })
+        const first = self.recall(text)
+        if (Option.isNone(first)) return
+        expect(Option.some(first.value.execution)).toEqual(loaded)
+        changeIn(first.value.execution)
+        expect(Option.map(self.recall(text), ({ execution }) => execution)).toEqual(loaded)
+      }
+    }))
+
   test("nothing is recalled of what is unknown, has ended, was purged, or lost a commit", () =>
     remembered("a", ({ execution }) =>
       Effect.gen(function* () {

@@ -84,22 +84,49 @@ describe.each(available)("a file that is open, by %s,", (driver) => {
       undo: (filename) => fs.rename(`${dirname(filename)}-moved`, dirname(filename))
     }
   ]
+  /** As if nothing had happened in the folder of a file for long: then only the folder is asked. */
+  const age = (filename: string) => files(() => fs.utimes(dirname(filename), new Date(0), new Date(0)))
+
+  const ages = [
+    ["", () => Effect.void],
+    [", in a folder in which nothing has happened for long", age]
+  ] as const
+
   for (const { change, undo, what, why } of cases) {
-    it.scoped(`and ${what}, is written and read no more${undo === undefined ? "" : " until it is put back"}`, () =>
-      Effect.gen(function* () {
-        const filename = yield* Temp.database
-        const store = yield* open(filename)
-        yield* store.commit(order)
-        yield* files(() => change(filename))
-        yield* assertRefused(store, why(filename))
-        if (undo === undefined) return
-        yield* files(() => undo(filename))
-        const found = Option.getOrThrow(yield* store.load("order-1"))
-        assert.strictEqual(found.version, 1)
-        assert.strictEqual((yield* store.commit(found)).execution.version, 2)
-      })
-    )
+    for (const [where, prepare] of ages) {
+      const until = undo === undefined ? "" : " until it is put back"
+      it.scoped(`and ${what}${where}, is written and read no more${until}`, () =>
+        Effect.gen(function* () {
+          const filename = yield* Temp.database
+          const store = yield* open(filename)
+          yield* prepare(filename)
+          yield* store.commit(order)
+          yield* files(() => change(filename))
+          yield* assertRefused(store, why(filename))
+          if (undo === undefined) return
+          yield* files(() => undo(filename))
+          const found = Option.getOrThrow(yield* store.load("order-1"))
+          assert.strictEqual(found.version, 1)
+          assert.strictEqual((yield* store.commit(found)).execution.version, 2)
+        })
+      )
+    }
   }
+
+  it.scoped("and gets others beside it, which come and go, is written as before", () =>
+    Effect.gen(function* () {
+      const filename = yield* Temp.database
+      const store = yield* open(filename)
+      yield* age(filename)
+      const { execution } = yield* store.commit(order)
+      yield* files(() => fs.writeFile(`${filename}.other`, ""))
+      const next = yield* store.commit(execution)
+      yield* files(() => fs.rm(`${filename}.other`))
+      assert.strictEqual((yield* store.commit(next.execution)).execution.version, 3)
+      yield* files(() => fs.rm(filename))
+      yield* assertRefused(store, `${filename} is not there`)
+    })
+  )
 
   it.scoped("and deleted amid commits that wait for each other, takes none of them", () =>
     Effect.gen(function* () {

@@ -59,10 +59,10 @@ const pageWithExecutions = (p: string, served = ""): string => lines`
 
 /** The rows of {@link pageWithExecutions} with what is recorded of their failures. */
 const ofPage = (p: string): string => lines`
-  SELECT ${exact("o.seq")}, o.target_id, o.event, o.data, o.version, ${failure}
-  FROM page AS o
-  LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = o.seq
-  ORDER BY o.seq`
+  SELECT ${exact("page.seq")}, page.target_id, page.event, page.data, page.version, ${failure}
+  FROM page
+  LEFT JOIN ${p}holdfast_outbox_failures AS f ON f.seq = page.seq
+  ORDER BY page.seq`
 
 /** Events to deliver. */
 export const makeOutboxSql = (p: string) => ({

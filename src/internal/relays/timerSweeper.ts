@@ -79,7 +79,8 @@ export const make = <E = never, R = never>(
           corrupt: timers.corrupt,
           end: due.at(-1)?.fireAt,
           next: upcoming === undefined ? Option.map(timers.next, page) : Option.none(),
-          dueAt: upcoming && dueMillis(upcoming.fireAt)
+          dueAt: upcoming && dueMillis(upcoming.fireAt),
+          upcoming: upcoming?.fireAt
         }
       })
 

@@ -20,6 +20,8 @@ export interface Page<A> {
   readonly end: number | undefined
   readonly next: Option.Option<Effect.Effect<Page<A>, StoreError>>
   readonly dueAt?: number | undefined
+  /** The position of the row that is due then. It may have been offered before, and the clock have been set back since. */
+  readonly upcoming?: number | undefined
 }
 
 /** Where a worker is in the order of its rows. */
@@ -165,7 +167,10 @@ const advance = <A>(reader: Reader<A>, pass: Pass, page: Page<A>): Step<A> => {
   cursor.frontier = Math.max(cursor.frontier, Math.min(end, pass.refused))
   const caughtUp = end > Math.max(known, catchUp.last) || Option.isNone(page.next)
   if (caughtUp) catchUp_.end(catchUp, table)
-  if (Option.isNone(page.next)) return { _tag: "End", nextAt: page.dueAt ?? never }
+  if (Option.isNone(page.next)) {
+    cursor.rewind = Math.min(cursor.rewind, page.upcoming ?? never)
+    return { _tag: "End", nextAt: page.dueAt ?? never }
+  }
   // A lane that ran out of rows need not wait until all the rows of others are read.
   if (caughtUp && (cursor.hurry || pass.refused < never)) {
     return { _tag: "End", nextAt: cursor.hurry ? pass.now : never }

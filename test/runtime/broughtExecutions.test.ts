@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
 import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import type * as Processor from "holdfast/Processor"
@@ -123,6 +124,33 @@ for (const server of drivers.servers) {
         requests.length = 0
         yield* send(others, "e1")
         yield* consumed(others, "e0", "e1")
+        assert.deepStrictEqual(requests, ["page of 40 with 0", "40 commits"])
+      })
+    )
+
+    it.scoped("is asked for without an id while nothing new comes, and then it is two requests as ever", () =>
+      Effect.gen(function* () {
+        const { others, received, requests, store } = yield* open(server)
+        yield* fill(others)
+        yield* send(others, "e0")
+        yield* runtimeOn(store)
+        yield* consumed(others, "e0")
+        yield* driven(TestClock.adjust("2 seconds"))
+        const before = yield* received
+        yield* driven(TestClock.adjust("10 seconds"))
+        const idle = (yield* received).slice(before.length)
+        assert.isAtLeast(idle.filter((body) => body.includes("RECURSIVE")).length, 3)
+        assert.lengthOf(
+          idle.filter((body) => body.includes("brought-")),
+          0
+        )
+        requests.length = 0
+        yield* send(others, "e1")
+        yield* consumed(others, "e0", "e1")
+        assert.deepStrictEqual(requests, ["page of 40 with 40", "40 commits"])
+        requests.length = 0
+        yield* send(others, "e2")
+        yield* consumed(others, "e0", "e1", "e2")
         assert.deepStrictEqual(requests, ["page of 40 with 0", "40 commits"])
       })
     )

@@ -31,7 +31,7 @@ export const bytesOfText = ({ length }: string): number => length * 2
 const isSame = (a: FencingToken | undefined, b: FencingToken | undefined): boolean =>
   a === undefined || b === undefined || (a.fence === b.fence && a.name === b.name && a.pool === b.pool)
 
-// A list of them goes with each page that is read, also with those that are empty.
+// A list of them goes with each page that is read while there are new events.
 const mostKnown = 400
 
 /** Remembers what was written last of each execution, those longest ago forgotten first. Whatever it says is only a guess. */
@@ -61,6 +61,14 @@ export class ExecutionCache {
   /** The executions that are remembered, as far as others are to be told: those of last. */
   get known(): ReadonlyArray<string> {
     return Array.from(this.rows.keys()).slice(-mostKnown)
+  }
+
+  get isEmpty(): boolean {
+    return this.rows.size === 0
+  }
+
+  has(id: string): boolean {
+    return this.rows.has(id)
   }
 
   /** How many characters a page may bring that has so many rows, so that what was written is not forgotten for it. */

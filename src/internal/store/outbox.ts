@@ -10,6 +10,7 @@ import * as json from "../codec/json.js"
 import * as rows from "../codec/row.js"
 import { copyOf } from "../codec/stringify.js"
 import * as validate from "../codec/validate.js"
+import { Asking } from "../executionCache/asking.js"
 import { bytesOfText, type ExecutionCache } from "../executionCache/executionCache.js"
 import * as eventIds from "../util/eventIds.js"
 import {
@@ -79,13 +80,12 @@ const learn = (cache: ExecutionCache, { data, id, version }: EncodedExecution & 
 const readWithExecutions = ({ cache, encoded }: Backend): Encoded["pendingOutbox"] => {
   const { pendingOutbox, pendingOutboxWithExecutions } = encoded
   if (cache === undefined || pendingOutboxWithExecutions === undefined) return pendingOutbox
+  const asking = new Asking(cache)
   return (after, limit, except) => {
-    const characters = cache.roomFor(limit)
-    if (characters === 0) return pendingOutbox(after, limit, except)
-    return Effect.suspend(() =>
-      pendingOutboxWithExecutions(after, limit, except, { known: cache.known, characters })
-    ).pipe(
-      Effect.tap(({ executions }) => {
+    if (cache.roomFor(limit) === 0) return pendingOutbox(after, limit, except)
+    return Effect.suspend(() => pendingOutboxWithExecutions(after, limit, except, asking.forPage(limit))).pipe(
+      Effect.tap(({ executions, rows }) => {
+        asking.got(rows)
         for (const row of executions) learn(cache, row)
         return Effect.void
       }),

@@ -22,7 +22,7 @@ const models = {
   // What every part may use.
   rooms: ["clock", "codec", "options", "telemetry", "util"]
 }
-const store = { modules: ["ExecutionStore"], rooms: ["executionCache", "store"] }
+const store = { modules: ["ExecutionStore"], rooms: ["executionCache", "shapes", "store"] }
 const drivers = {
   modules: [
     "LibsqlSqlClient",

@@ -184,10 +184,8 @@ const toRow = (execution: Execution, path: string, token?: string): JsonObject =
   priority: writer.optional(execution.priority, path, "priority", priority),
   parent_id: writer.orNull(execution.parentId, path, "parent_id", string),
   child_id: writer.orNull(execution.childId, path, "child_id", string),
-  deferred: execution.deferred.map((item, i) => event.encode(item, `deferred[${i}]`)),
-  children: Object.fromEntries(
-    Object.entries(execution.children).map(([id, state]) => [id, child.encode(state, at("children", id))])
-  ),
+  deferred: writer.list(execution.deferred, "deferred", event.encode),
+  children: writer.record(execution.children, "children", child.encode),
   invoke_seq: writeCounters(execution, path),
   created_at: writer.orNull(execution.createdAt, path, "created_at", finite),
   updated_at: writer.orNull(execution.updatedAt, path, "updated_at", finite),

@@ -23,7 +23,8 @@ export interface Codec<A> {
   readonly levels?: number | undefined
 }
 
-const show = (u: unknown): string => {
+/** A value as an error shows it. */
+export const show = (u: unknown): string => {
   if (u === undefined) return "nothing"
   if (u === null || typeof u === "number" || typeof u === "boolean" || typeof u === "bigint") return String(u)
   if (typeof u === "string") return JSON.stringify(u.length > 40 ? `${u.slice(0, 40)}...` : u)
@@ -129,9 +130,10 @@ export const rest = (row: JsonObject, known: ReadonlySet<string>): JsonObject =>
   return unknown.length === 0 ? none : Object.fromEntries(unknown.map((key) => [key, row[key]]))
 }
 
-/** The unknown keys of a row to be written. One that the model knows would be lost beside the model's own. */
-export const extra = (extra: JsonObject, known: ReadonlySet<string>, path: string): JsonObject => {
-  const taken = Object.keys(extra).find((key) => known.has(key))
+/** The unknown keys of a row to be written, which may be left out. One that the model knows would be lost beside the model's own. */
+export const extra = (extra: JsonObject | undefined, known: ReadonlySet<string>, path: string): JsonObject => {
+  if (extra === undefined) return none
+  const taken = Object.keys(object(extra, member(path, "extra"))).find((key) => known.has(key))
   if (taken === undefined) return extra
   throw new Invalid(at(at(path, "extra"), taken), "is a key of the stored row itself, which extra cannot hold")
 }

@@ -4,7 +4,7 @@ import type { EncodedAttribute } from "../../EncodedStore.js"
 import type { Attributes } from "../../Execution.js"
 import { StoreRejected } from "../../StoreError.js"
 import * as limits from "../util/limits.js"
-import { Invalid } from "./reader.js"
+import { Invalid, show } from "./reader.js"
 
 /** Which operation a piece of input belongs to, for the error that refuses it. */
 export interface Call {
@@ -15,9 +15,9 @@ export interface Call {
 export const rejected = (call: Call, path: string, detail: string): StoreRejected =>
   new StoreRejected({
     operation: call.operation,
-    ...(call.executionId === undefined
-      ? undefined
-      : { executionId: String(call.executionId).slice(0, 200).toWellFormed() }),
+    ...(typeof call.executionId === "string"
+      ? { executionId: call.executionId.slice(0, 200).toWellFormed() }
+      : undefined),
     reason: "invalid-input",
     path: path === "" ? undefined : path,
     detail
@@ -95,13 +95,13 @@ export const leaseName: Checks["id"] = idOf(1024)
 export const wholeNumber = (value: unknown, least: number, most: number): string | undefined =>
   Number.isSafeInteger(value) && typeof value === "number" && value >= least && value <= most
     ? undefined
-    : `expected a whole number of ${least} to ${most}, found ${String(value)}`
+    : `expected a whole number of ${least} to ${most}, found ${show(value)}`
 
 /** What is wrong with a number of seconds, or nothing. */
 export const finite = (value: unknown): string | undefined =>
   typeof value === "number" && Number.isFinite(value)
     ? undefined
-    : `expected finite seconds since the epoch, found ${String(value)}`
+    : `expected finite seconds since the epoch, found ${show(value)}`
 
 /**
  * What is wrong with the time at which a timer is to fire, or nothing. The bounds are those within which a plan can carry every double to

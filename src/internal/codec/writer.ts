@@ -8,6 +8,8 @@ import { at } from "./stringify.js"
  */
 type Check = reader.Reader<unknown>
 
+const arrays = reader.array((item) => item)
+
 /** A value that must be there. */
 export const required = <A>(value: A, path: string, key: string, check: Check): A => {
   if (value === undefined) throw new reader.Invalid(reader.member(path, key), "is missing")
@@ -39,6 +41,36 @@ export const members =
 export const items =
   (check: Check): Check =>
   (u, path) => {
-    const array = reader.array((item) => item)(u, path)
+    const array = arrays(u, path)
     for (let i = 0; i < array.length; i++) check(array[i], at(path, i))
   }
+
+/** Rows of the items of an array, which may be missing. */
+export const list = <A>(
+  items: ReadonlyArray<A> | undefined,
+  path: string,
+  encode: (item: A, path: string) => JsonObject
+): ReadonlyArray<JsonObject> | undefined => {
+  if (items === undefined) return undefined
+  arrays(items, path)
+  return items.map((item, i) => {
+    reader.object(item, at(path, i))
+    return encode(item, at(path, i))
+  })
+}
+
+/** Rows of the members of an object, which may be missing. */
+export const record = <A>(
+  members: { readonly [key: string]: A } | undefined,
+  path: string,
+  encode: (member: A, path: string) => JsonObject
+): JsonObject | undefined => {
+  if (members === undefined) return undefined
+  reader.object(members, path)
+  return Object.fromEntries(
+    Object.entries(members).map(([key, member]) => {
+      reader.object(member, at(path, key))
+      return [key, encode(member, at(path, key))]
+    })
+  )
+}

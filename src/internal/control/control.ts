@@ -16,6 +16,8 @@ import { type ExecutionFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
 import { flag, object, oneOf, optional, schedule, text, whole } from "../options/fields.js"
+import { problemOf } from "../shapes/shape.js"
+import { executionFilter } from "../shapes/store.js"
 import { cancel } from "./cancel.js"
 import * as many from "./many.js"
 import * as manyDeadLetters from "./manyDeadLetters.js"
@@ -120,8 +122,7 @@ const makeMany = ({ store }: Environment, single: Single): Control["many"] => {
     apply: (id: string) => many.Applied
   ) =>
     Stream.unwrap(
-      Effect.as(
-        decodeMany(command)(options),
+      Effect.map(problemOf(command, [["filter", executionFilter]], [filter]) ?? decodeMany(command)(options), () =>
         many.stream(store, many.selections(options.failed)[command], filter, options, apply)
       )
     )

@@ -7,8 +7,11 @@ import type { DeadLetterBulk, DeadLetterBulkOptions, DeadLetterBulkPage, ManyDea
 import type { DeadLetterFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreError } from "../../StoreError.js"
 import * as Time from "../../Time.js"
+import { finite } from "../codec/validate.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
 import { flag, optional, whole } from "../options/fields.js"
+import { problemOf } from "../shapes/shape.js"
+import { deadLetterFilter } from "../shapes/store.js"
 
 const fields = {
   limit: optional(whole(1, 1000)),
@@ -47,14 +50,15 @@ const untilNow = (filter: DeadLetterFilter): Effect.Effect<DeadLetterFilter> =>
     const now = millis / 1000
     const given = filter.diedBefore === undefined ? now : Time.toSeconds(filter.diedBefore)
     // What is no time is refused by the store.
-    return { ...filter, diedBefore: Math.min(given, now) }
+    return { ...filter, diedBefore: finite(given) === undefined ? Math.min(given, now) : given }
   })
 
 const bulk = (store: ExecutionStore, command: keyof ManyDeadLetters): DeadLetterBulk => {
   const decode = decodeOf(command)
+  const check = (filter: unknown) => problemOf(command, [["filter", deadLetterFilter]], [filter])
   return (filter, options = {}) =>
     Stream.unwrap(
-      Effect.map(Effect.zipRight(decode(options), untilNow(filter)), (selected) =>
+      Effect.map(Effect.zipRight(check(filter) ?? decode(options), untilNow(filter)), (selected) =>
         Stream.paginateEffect(options.cursor, (cursor) =>
           Effect.map(page(store, command, selected, { ...options, cursor }), (done) => [
             done,

@@ -33,6 +33,7 @@ import type { StoreError, StoreRejected } from "../../StoreError.js"
 import { rejected } from "../codec/validate.js"
 import { toFiniteDuration } from "../options/fields.js"
 import type { Problem } from "../processor/parseProblem.js"
+import { flag, iterable, list as listOf, object, optional, plain, problemOf, taking, text } from "../shapes/shape.js"
 import * as batchVariant from "../util/batchVariant.js"
 import * as attributes from "./attributes.js"
 import { awaitEnd } from "./awaitEnd.js"
@@ -288,13 +289,47 @@ const awaitResult =
       Effect.flatMap((execution) => endOf(contract, execution))
     )
 
+const filterShape = optional(object({ where: optional(object()) }))
+
+const idShape = ["id", text] as const
+
+const startManyOf =
+  (of: Client<Spec>["startMany"]): Client<Spec>["startMany"] =>
+  (executions) =>
+    Effect.suspend(() => {
+      const whole = problemOf("start", [["executions", iterable]], [executions])
+      if (whole !== undefined) return whole
+      const given = Array.from(executions)
+      return problemOf("start", [["executions", listOf(object({ id: text }))]], [given]) ?? of(given)
+    })
+
+/** A client that refuses what has another shape than it takes, as code without types may give it. */
+const shaped = (of: Client<Spec>): Client<Spec> => ({
+  ...of,
+  start: taking("start", [idShape], of.start),
+  startOrGet: taking("start", [idShape], of.startOrGet),
+  run: taking("start", [idShape], of.run),
+  get: taking("load", [idShape], of.get),
+  await: taking("load", [idShape], of.await),
+  startMany: startManyOf(of.startMany),
+  send: taking(
+    "send",
+    [idShape, ["kind", text], plain, ["options", optional(object({ id: optional(text) }))]],
+    of.send
+  ),
+  list: taking("listExecutions", [["query", filterShape]], of.list),
+  filter: taking("filter", [["filter", filterShape]], of.filter),
+  count: taking("countExecutions", [["filter", filterShape]], of.count),
+  reindex: taking("reindex", [["options", optional(object({ dryRun: optional(flag) }))]], of.reindex)
+})
+
 /** The client of a definition. */
 export const make = (contract: Contract): Client<Spec> => {
   const decode = (execution: Execution.Execution) => instance.decode(contract, execution)
   const wait = awaitResult(contract)
   const startOne = start(contract)
 
-  return {
+  return shaped({
     // What was just encoded by the schema decodes by it.
     start: (id, input) =>
       Effect.flatMap(startOne(id, input), (execution) =>
@@ -320,5 +355,5 @@ export const make = (contract: Contract): Client<Spec> => {
         Effect.catchTag("AlreadyExists", () => Effect.void),
         Effect.zipRight(wait(id))
       )
-  }
+  })
 }

@@ -5,9 +5,10 @@ import { Class as PipeableClass } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import type { Any as AnyActivity } from "../../Activity.js"
-import type { Any, CheckOptions, MigrateOptions, ImplementationOptions, Schemas } from "../../Definition.js"
+import type { Any, CheckOptions, ImplementationOptions, MigrateOptions, Schemas } from "../../Definition.js"
 import { ExecutionRuntime } from "../../ExecutionRuntime.js"
 import { contractOf as contractOfActivity } from "../activity/contract.js"
+import { object, optional, plain, problemOf, taking } from "../shapes/shape.js"
 import * as checks from "./check.js"
 import * as client from "./client.js"
 import * as contracts from "./contract.js"
@@ -76,11 +77,20 @@ export const migration = migrations.onDecoded
 const contractsOf = (definitions: Any | ReadonlyArray<Any>): ReadonlyArray<contracts.Contract> =>
   (isDefinition(definitions) ? [definitions] : definitions).map(contractOf)
 
-export const check = (definitions: Any | ReadonlyArray<Any>, options?: CheckOptions) =>
-  Stream.suspend(() => checks.check(contractsOf(definitions), options))
+const options = optional(object())
 
-export const migrateAll = (definitions: Any | ReadonlyArray<Any>, options?: MigrateOptions) =>
-  Effect.suspend(() => migrating.migrateAll(contractsOf(definitions), options))
+export const check = (definitions: Any | ReadonlyArray<Any>, given?: CheckOptions) =>
+  Stream.suspend(() => {
+    const problem = problemOf("check", [["options", options]], [given])
+    return problem === undefined ? checks.check(contractsOf(definitions), given) : Stream.fail(problem)
+  })
+
+export const migrateAll = taking(
+  "migrateAll",
+  [plain, ["options", options]],
+  (definitions: Any | ReadonlyArray<Any>, given?: MigrateOptions) =>
+    Effect.suspend(() => migrating.migrateAll(contractsOf(definitions), given))
+)
 
 export const describe = (definition: Any) => Effect.suspend(() => publishing.describe(contractOf(definition)))
 

@@ -9,6 +9,7 @@ import * as Ids from "../../Ids.js"
 import type { StoreCorrupt, StoreRejected } from "../../StoreError.js"
 import * as Time from "../../Time.js"
 import { statuses } from "../codec/execution.js"
+import { show } from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import * as validate from "../codec/validate.js"
@@ -34,7 +35,7 @@ const checkRun = (call: validate.Call, { claim, seq }: ActivityRun): Effect.Effe
   Effect.zipRight(checkWhole(call, "run.seq", seq, 0), validate.refuse(call, "run.claim", validate.leaseName(claim)))
 
 const aboveZero = (value: number): string | undefined =>
-  Number.isFinite(value) && value > 0 ? undefined : `expected seconds above 0, found ${String(value)}`
+  Number.isFinite(value) && value > 0 ? undefined : `expected seconds above 0, found ${show(value)}`
 
 /** Sums of times so far from the epoch are not exact, but by far exacter than this, in seconds. */
 const inexact = 1e-4

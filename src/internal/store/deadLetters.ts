@@ -7,6 +7,7 @@ import type { DeadLetterFilter, ExecutionStore } from "../../ExecutionStore.js"
 import type { StoreRejected } from "../../StoreError.js"
 import * as Time from "../../Time.js"
 import * as deadLetter from "../codec/deadLetter.js"
+import { show } from "../codec/reader.js"
 import * as rows from "../codec/row.js"
 import * as validate from "../codec/validate.js"
 import * as traceContext from "../telemetry/traceContext.js"
@@ -44,10 +45,10 @@ const encodeFilter = (call: validate.Call, checks: Backend["checks"], filter: De
       yield* validate.refuse(call, "executionIdPrefix", checks.text(executionIdPrefix))
     }
     if (kind !== undefined && !kinds.includes(kind)) {
-      return yield* validate.rejected(call, "kind", `there is no kind ${String(kind)}`)
+      return yield* validate.rejected(call, "kind", `there is no kind ${show(kind)}`)
     }
     const unknown = reason?.find((one) => !Reason.literals.includes(one))
-    if (unknown !== undefined) return yield* validate.rejected(call, "reason", `there is no reason ${String(unknown)}`)
+    if (unknown !== undefined) return yield* validate.rejected(call, "reason", `there is no reason ${show(unknown)}`)
     const diedBefore = filter.diedBefore === undefined ? undefined : Time.toSeconds(filter.diedBefore)
     if (diedBefore !== undefined) yield* validate.refuse(call, "diedBefore", validate.finite(diedBefore))
     const prefix = executionIdPrefix === "" ? undefined : executionIdPrefix
@@ -73,7 +74,7 @@ export const make = ({ checks, encoded, notify }: Backend): ExecutionStore["dead
       yield* checkWork(call, work)
       yield* checkWhole(call, "attempts", attempts, 0)
       if (!Reason.literals.includes(reason)) {
-        return yield* validate.rejected(call, "reason", `there is no reason ${String(reason)}`)
+        return yield* validate.rejected(call, "reason", `there is no reason ${show(reason)}`)
       }
       const diedAt = yield* seconds
       const emission = { now: diedAt, traceparent: yield* traceContext.current }

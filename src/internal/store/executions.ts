@@ -71,7 +71,7 @@ const statusesOf = (
   const unknown = status.find((name) => !executionCodec.statuses.includes(name))
   return unknown === undefined
     ? Either.right(Array.from(new Set(status)))
-    : Either.left(validate.rejected(call, "status", `there is no status ${String(unknown)}`))
+    : Either.left(validate.rejected(call, "status", `there is no status ${reader.show(unknown)}`))
 }
 
 /** What a filter selects, checked; nothing where it can select nothing. */

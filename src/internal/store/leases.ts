@@ -3,6 +3,7 @@ import * as Order from "effect/Order"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import * as Ids from "../../Ids.js"
 import type { Pool } from "../../Lease.js"
+import { show } from "../codec/reader.js"
 import { compareUtf8 } from "../codec/utf8Order.js"
 import * as validate from "../codec/validate.js"
 import { type Backend, seconds } from "./backend.js"
@@ -19,7 +20,7 @@ const checkNames = (call: validate.Call, names: { readonly [path: string]: strin
   })
 
 const ttlProblem = (ttl: number): string | undefined =>
-  Number.isFinite(ttl) && ttl > 0 ? undefined : `expected seconds above 0, found ${String(ttl)}`
+  Number.isFinite(ttl) && ttl > 0 ? undefined : `expected seconds above 0, found ${show(ttl)}`
 
 const sorted = ({ leases, members }: Pool): Pool => ({
   members: members.toSorted(byName((member) => member.holder)),

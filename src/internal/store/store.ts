@@ -4,6 +4,8 @@ import type { Encoded } from "../../EncodedStore.js"
 import type { ExecutionStore, Options } from "../../ExecutionStore.js"
 import * as testClock from "../clock/testClock.js"
 import * as validate from "../codec/validate.js"
+import * as executionCache from "../executionCache/executionCache.js"
+import * as shapes from "../shapes/store.js"
 import * as activities from "./activities.js"
 import { type Backend, listen, makeListeners, notifying } from "./backend.js"
 import * as commit from "./commit.js"
@@ -15,7 +17,6 @@ import { instrumented } from "./instrumented.js"
 import * as leases from "./leases.js"
 import * as ledger from "./ledger.js"
 import * as outbox from "./outbox.js"
-import * as executionCache from "../executionCache/executionCache.js"
 import * as timers from "./timers.js"
 
 const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
@@ -62,4 +63,4 @@ const uninstrumented = (encoded: Encoded, options: Options): ExecutionStore => {
 
 /** @internal */
 export const make = (encoded: Encoded, options: Options = {}): ExecutionStore =>
-  instrumented(uninstrumented(encoded, options))
+  shapes.make(instrumented(uninstrumented(encoded, options)))

@@ -110,6 +110,79 @@ describe("group commit", () => {
       })
   )
 
+  describe("on a driver that runs on the spot", () => {
+    /** Runs everything on the spot, in turns that are given by hand. */
+    const onTheSpot = () => {
+      const { driver, lists } = recorder()
+      const turns: Array<() => void> = []
+      let hasTime = false
+      const turned = () => {
+        hasTime = true
+        turns.shift()?.()
+        hasTime = false
+      }
+      const inTurns: LazyDriver = {
+        ...driver,
+        transaction: () => Effect.dieMessage("a fiber was started"),
+        inTurn: (task) => void turns.push(task),
+        attempt: (call, take) => (hasTime ? Effect.runSync(Effect.either(driver.transaction(call, take))) : undefined)
+      }
+      return { driver: inTurns, lists, turned, turns }
+    }
+    const settled = Effect.repeatN(Effect.yieldNow(), 20)
+
+    it.scoped("waits for a turn without a fiber, and takes with it what comes meanwhile", () =>
+      Effect.gen(function* () {
+        const { driver, lists, turned, turns } = onTheSpot()
+        const group = yield* GroupCommit.make(driver, limits)
+        const first = yield* Effect.fork(group.transaction(call("a"), [statement("a")]))
+        yield* settled
+        expect([lists.length, turns.length]).toEqual([0, 1])
+        const second = yield* Effect.fork(group.transaction(call("bb"), [statement("bb")]))
+        yield* settled
+        expect([lists.length, turns.length]).toEqual([0, 1])
+        turned()
+        expect(lists).toEqual([["a", "bb"]])
+        expect(yield* Fiber.join(first)).toEqual([{ changes: 1, lastRowid: 0 }])
+        expect(yield* Fiber.join(second)).toEqual([{ changes: 2, lastRowid: 1 }])
+      })
+    )
+
+    it.scoped("writes nothing of who was interrupted before its turn came", () =>
+      Effect.gen(function* () {
+        const { driver, lists, turned } = onTheSpot()
+        const group = yield* GroupCommit.make(driver, limits)
+        const gone = yield* Effect.fork(group.transaction(call("gone"), [statement("gone")]))
+        yield* settled
+        yield* Fiber.interrupt(gone)
+        turned()
+        yield* settled
+        expect(lists).toEqual([])
+        const next = yield* Effect.fork(group.transaction(call("next"), [statement("next")]))
+        yield* settled
+        turned()
+        yield* Fiber.join(next)
+        expect(lists).toEqual([["next"]])
+      })
+    )
+
+    it.effect("runs what waits for its turn before it closes", () =>
+      Effect.gen(function* () {
+        const { driver, lists, turned } = onTheSpot()
+        const scope = yield* Scope.make()
+        const group = yield* Scope.extend(GroupCommit.make(driver, limits), scope)
+        const waiting = yield* Effect.fork(group.transaction(call("a"), [statement("a")]))
+        yield* settled
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* settled
+        turned()
+        yield* Fiber.join(waiting)
+        yield* Fiber.join(closing)
+        expect(lists).toEqual([["a"]])
+      })
+    )
+  })
+
   it.scoped("fails only the member that is rejected", () =>
     Effect.gen(function* () {
       const { driver, lists } = recorder()

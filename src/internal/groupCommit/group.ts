@@ -24,7 +24,7 @@ export interface Limits {
 /**
  * Where the shared transaction is.
  *
- * - `Scheduled`: it starts when other fibers have had their turn.
+ * - `Scheduled`: it starts when other fibers have had their turn, and in a turn of the event loop that has time left.
  * - `Beginning`: its fiber waits for the database, and everybody who comes meanwhile will be in it.
  * - `Begun`: its members are taken.
  */
@@ -124,6 +124,13 @@ interface Round {
 const call = { operation: "commit" }
 
 const start = (group: Group): void => {
+  const { attempt, inTurn } = group.driver
+  // To wait for a turn takes no fiber: what comes meanwhile shares the transaction.
+  if (attempt !== undefined && inTurn !== undefined) inTurn(() => startInTurn(group))
+  else startInTurn(group)
+}
+
+const startInTurn = (group: Group): void => {
   // Everybody may have left meanwhile.
   if (group.waiting.length === 0) {
     ended(group)

@@ -63,3 +63,24 @@ export const counting = (store: ExecutionStore.ExecutionStore) => {
   }
   return { reads, counted }
 }
+
+/** The clock of the test, of which the wall clock can be set back by so many seconds: what passes is measured as before. */
+export const wallClock = Effect.map(Effect.clock, (clock) => {
+  let back = 0
+  const millis = () => clock.unsafeCurrentTimeMillis() - back
+  const nanos = () => clock.unsafeCurrentTimeNanos()
+  const wall: Clock.Clock = {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: millis,
+    unsafeCurrentTimeNanos: nanos,
+    currentTimeMillis: Effect.sync(millis),
+    currentTimeNanos: Effect.sync(nanos),
+    sleep: (duration) => clock.sleep(duration)
+  }
+  return {
+    wall,
+    setBack: (seconds: number): void => {
+      back += seconds * 1000
+    }
+  }
+})

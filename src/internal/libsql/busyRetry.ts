@@ -1,4 +1,3 @@
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -10,15 +9,20 @@ const backoff = Schedule.exponential("1 millis").pipe(
   Schedule.jitteredWith({ min: 0.5, max: 1.5 })
 )
 
+/** Milliseconds that only go forward: the wall clock may be set back while somebody waits. */
+const elapsed: Effect.Effect<number> = Effect.map(Effect.clock, (clock) =>
+  Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+)
+
 /** Tries again while the database is busy, for at most `busyTimeout`. */
 export const retryWhileBusy =
   (busyTimeout: Duration.Duration) =>
   <A>(attempt: Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
-    Effect.flatMap(Clock.currentTimeMillis, (since) =>
+    Effect.flatMap(elapsed, (since) =>
       Effect.retry(attempt, {
         schedule: backoff,
         while: (failure) =>
-          isBusy(failure) && Effect.map(Clock.currentTimeMillis, (now) => now - since < Duration.toMillis(busyTimeout))
+          isBusy(failure) && Effect.map(elapsed, (now) => now - since < Duration.toMillis(busyTimeout))
       })
     ).pipe(
       Effect.mapError((failure) =>

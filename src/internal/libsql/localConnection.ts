@@ -133,7 +133,7 @@ const probeLock = (client: Client): Effect.Effect<void, Failure> =>
 const unlocked = (state: State, client: Client, waiting: boolean): Effect.Effect<void, Failure> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (state.locked === undefined) return Effect.void
-    if (waiting && now - state.probedAt < probeInterval) return Effect.fail(state.locked)
+    if (waiting && Math.abs(now - state.probedAt) < probeInterval) return Effect.fail(state.locked)
     state.probedAt = now
     return probeLock(client)
   })

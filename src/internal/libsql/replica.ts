@@ -17,9 +17,11 @@ import {
   initial,
   isBehind,
   isCompacting,
+  isJustRebuilt,
   isOtherHistory,
   markForRebuild,
   otherHistory,
+  pauseLeft,
   pulled,
   removed,
   type State,
@@ -88,7 +90,7 @@ const discard = ({ options: { copy }, state }: Syncing, why: string): Effect.Eff
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     state.rebuildReason = why
-    if (now < state.noRebuildBefore)
+    if (isJustRebuilt(state, now))
       return yield* failure(`the copy was made again a moment ago, and is wrong again: ${why}`)
     yield* log.warning(`the copy is made again: ${why}`)
     yield* copy.remove
@@ -136,14 +138,14 @@ const afterWrite = (syncing: Syncing, frame: number | undefined): Effect.Effect<
   Effect.gen(function* () {
     const { state, wanted } = syncing
     const now = yield* Clock.currentTimeMillis
-    const synced = now < state.pausedUntil ? false : yield* Effect.isSuccess(sync(syncing, Effect.succeed(0)))
+    const synced = pauseLeft(state, now) > 0 ? false : yield* Effect.isSuccess(sync(syncing, Effect.succeed(0)))
     written(state, frame, synced)
     if (isBehind(state)) yield* Queue.offer(wanted, undefined)
   })
 
 /** Until the next sync is due: the interval, or less where the copy lacks what this store wrote. */
 const rest = ({ options, state, wanted }: Syncing): Effect.Effect<unknown> => {
-  const soon = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(1000, state.pausedUntil - now)))
+  const soon = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(1000, pauseLeft(state, now))))
   return Effect.race(Effect.sleep(options.syncInterval), Effect.zipRight(Queue.take(wanted), soon))
 }
 

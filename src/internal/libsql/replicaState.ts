@@ -51,6 +51,16 @@ const retryPauses = { compacting: 250, other: 10_000 }
 /** For how long a copy that was just made again is not made once more, even if it is wrong: making it takes time. */
 const rebuildInterval = 60_000
 
+/** What is left of a wait that lasts for so long at most: nothing where more seems to be left, as the clock was set back since. */
+const left = (until: number, now: number, most: number): number => (until - now > most ? 0 : Math.max(0, until - now))
+
+/** For how many milliseconds writes are not followed by a sync. */
+export const pauseLeft = ({ pausedUntil }: State, now: number): number => left(pausedUntil, now, retryPauses.other)
+
+/** Whether the copy was made again so short a time ago that it is not made once more. */
+export const isJustRebuilt = ({ noRebuildBefore }: State, now: number): boolean =>
+  left(noRebuildBefore, now, rebuildInterval) > 0
+
 export const otherHistory = "the server's log ends before what is in it: it began anew, or is that of a backup"
 
 /** Whether sqld is compacting its log, which takes a second or two under load. */

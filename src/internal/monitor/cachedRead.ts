@@ -35,18 +35,19 @@ export const make = <A, E>(
     const semaphore = yield* Effect.makeSemaphore(1)
     const scope = yield* Effect.scope
     let forgotten = false
-    let last: (Read<A> & { readonly until: number }) | undefined
+    let last: (Read<A> & { readonly begun: number; readonly until: number }) | undefined
     const fresh = Effect.gen(function* () {
       const begun = yield* Clock.currentTimeMillis
       forgotten = false
       const value = yield* read
       const ended = yield* Clock.currentTimeMillis
-      last = { value, at: begun / 1000, until: ended + Math.max(least, (ended - begun) * share) }
+      last = { value, at: begun / 1000, begun, until: ended + Math.max(least, (ended - begun) * share) }
       return last
     })
     const get = semaphore.withPermits(1)(
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        last !== undefined && now < last.until && !forgotten ? Effect.succeed(last) : fresh
+        // Where the clock was set back since, nobody knows how old it is.
+        last !== undefined && now >= last.begun && now < last.until && !forgotten ? Effect.succeed(last) : fresh
       )
     )
     return {

@@ -25,6 +25,9 @@ interface Answer {
   readonly at: number
 }
 
+/** An answer that seems to come from the future is as old as the clock was set back since. */
+const age = ({ at }: Answer, now: number): number => Math.abs(now - at)
+
 interface State {
   running: Fiber.Fiber<Counted> | undefined
   last: Answer | undefined
@@ -60,11 +63,11 @@ export const make = (
     return Effect.gen(function* () {
       const now = (yield* Clock.currentTimeMillis) / 1000
       const { last } = state
-      if (last !== undefined && now - last.at < freshFor) return last.counted
+      if (last !== undefined && age(last, now) < freshFor) return last.counted
       state.running ??= yield* begin(state, stats, scope)
       const counted = yield* Effect.timeoutOption(Fiber.join(state.running), `${answerTimeout} seconds`)
       const earlier =
-        last !== undefined && now - last.at <= staleAfter && Either.isRight(last.counted) ? last.counted : none
+        last !== undefined && age(last, now) <= staleAfter && Either.isRight(last.counted) ? last.counted : none
       return Option.getOrElse(counted, () => earlier)
     })
   })

@@ -65,7 +65,8 @@ export const watch = (store: ExecutionStore): Effect.Effect<Watched, never, Scop
     })
     return {
       outage: Effect.map(Clock.currentTimeMillis, (now) =>
-        Option.filter(outage, ({ last }) => now / 1000 - last < outageLasts)
+        // The clock may have been set back since.
+        Option.filter(outage, ({ last }) => Math.abs(now / 1000 - last) < outageLasts)
       ),
       store: {
         ...store,

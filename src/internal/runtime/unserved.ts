@@ -204,6 +204,11 @@ export const stats = (
 
 const passed = (unserved: Unserved): ReturnType<Elsewhere["passed"]> =>
   Effect.map(Clock.currentTimeMillis, (millis) => {
+    // A clock that was set back since would put it off for as long.
+    if (unserved.until > millis + passedFor) {
+      unserved.until = millis + passedFor
+      unserved.lookedAt = Math.min(unserved.lookedAt, millis / 1000)
+    }
     if (millis >= unserved.until && unserved.lookedAt * 1000 < unserved.until) {
       unserved.passed.clear()
       unserved.lookedAt = millis / 1000

@@ -1,6 +1,5 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
-import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -51,7 +50,7 @@ const reserved = <A>(
   use: (shared: joinedTransaction.Shared) => Effect.Effect<A, busyRetry.Failure>
 ): Effect.Effect<A, busyRetry.Failure> =>
   Effect.scoped(
-    Effect.flatMap(Effect.zip(reserve(state), Clock.currentTimeMillis), ([shared, began]) =>
+    Effect.flatMap(Effect.zip(reserve(state), busyRetry.elapsed), ([shared, began]) =>
       Effect.mapError(use(shared), (failure) => ({ ...failure, began }))
     )
   )

@@ -1,4 +1,3 @@
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -13,7 +12,7 @@ import { make as makeTurn, type Turn } from "./eventLoop.js"
  *
  * - `committing`: whether the statement that failed was the transaction's COMMIT.
  * - `over`: whether there was no transaction left to roll back then.
- * - `began`: when the attempt began, in milliseconds since the epoch, where it may have waited for a lock itself.
+ * - `began`: when the attempt began, by {@link elapsed}, where it may have waited for a lock itself.
  */
 export interface Failure {
   readonly problem: Problem
@@ -30,12 +29,17 @@ const backoff = Schedule.exponential("1 millis").pipe(
   Schedule.jitteredWith({ min: 0.5, max: 1.5 })
 )
 
+/** Milliseconds that only go forward: the wall clock may be set back while somebody waits. */
+export const elapsed: Effect.Effect<number> = Effect.map(Effect.clock, (clock) =>
+  Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+)
+
 /** Tries again while the database is locked and there is time left. */
 const whileBusy = <A>(attempt: Effect.Effect<A, Failure>, millis: number): Effect.Effect<A, Failure> =>
   Effect.suspend(() => {
     let since: number | undefined
     const hasTime = (failure: Failure) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(elapsed, (now) => {
         since ??= failure.began ?? now
         return now - since < millis
       })

@@ -16,7 +16,8 @@ export const heed = (
     let asked = Number.NEGATIVE_INFINITY
     return store.listenToOthers(() => {
       const now = clock.unsafeCurrentTimeMillis()
-      if (asked <= now) asked = Math.max(now, asked + every)
+      // Where the clock was set back since, the last run is not later than after one interval all the same.
+      asked = asked <= now ? Math.max(now, asked + every) : Math.min(asked, now + every)
       request(asked)
     })
   })

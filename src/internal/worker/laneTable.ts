@@ -30,6 +30,8 @@ export interface LaneTable<A> extends Options {
   readonly aside: Map<string | null, number>
   /** When all that is left to other processes is looked at again, in milliseconds since the epoch. */
   lookAgainAt: number
+  /** When that was decided. A clock that was set back since would put it off for as long. */
+  lookAgainSince: number
   /** How often all of that was taken back: what was decided before may not hold any more. */
   takenBack: number
   /** While it is not open, no row begins to run. */
@@ -55,6 +57,7 @@ export const make = <A>(options: Options): LaneTable<A> => ({
   waiting: new Map(),
   aside: new Map(),
   lookAgainAt: never,
+  lookAgainSince: Number.NEGATIVE_INFINITY,
   takenBack: 0,
   mode: "open"
 })
@@ -153,8 +156,19 @@ const putAside = <A>(table: LaneTable<A>, key: string | null, position: number, 
     aside.delete(oldest)
   }
   aside.set(key, position)
-  table.lookAgainAt = Math.min(table.lookAgainAt, now + lookAgainAfter)
+  lookAgainBy(table, now + lookAgainAfter, now)
 }
+
+/** What is left to other processes is looked at again at this time at the latest. */
+export const lookAgainBy = <A>(table: LaneTable<A>, at: number, now: number): void => {
+  if (at >= table.lookAgainAt) return
+  table.lookAgainAt = at
+  table.lookAgainSince = now
+}
+
+/** Whether it is to be looked at again now. */
+export const isToLookAgain = <A>({ lookAgainAt, lookAgainSince }: LaneTable<A>, now: number): boolean =>
+  now >= lookAgainAt || now < lookAgainSince
 
 /** Takes back what is left to other processes, where there may be any: all rows are to be read again. */
 export const takeBack = <A>(table: LaneTable<A>): boolean => {
@@ -162,6 +176,7 @@ export const takeBack = <A>(table: LaneTable<A>): boolean => {
   if (table.lookAgainAt === never) return false
   table.aside.clear()
   table.lookAgainAt = never
+  table.lookAgainSince = Number.NEGATIVE_INFINITY
   return true
 }
 

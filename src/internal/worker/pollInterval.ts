@@ -50,12 +50,14 @@ export const make = ({ longest, rescan, shortest }: Options): Polling => {
   let rescans = false
   let reading = 0
   let rescanAt = Number.NEGATIVE_INFINITY
+  let decidedAt = Number.NEGATIVE_INFINITY
 
   return {
     begin: (now) => {
       reading = 0
       news = false
-      rescans = now >= rescanAt
+      // A clock that was set back since would put it off for as long.
+      rescans = now >= rescanAt || now < decidedAt
       return rescans
     },
     found: () => {
@@ -65,7 +67,10 @@ export const make = ({ longest, rescan, shortest }: Options): Polling => {
       reading += millis
     },
     end: (now) => {
-      if (rescans) rescanAt = now + Math.min(Math.max(rescan, share * reading), share * rescan)
+      if (rescans) {
+        rescanAt = now + Math.min(Math.max(rescan, share * reading), share * rescan)
+        decidedAt = now
+      }
       rescans = false
       // What this process writes it is told of. Only what is found otherwise says that others write.
       if (!byWrite) wait = news ? shortest : Math.min(longest, wait * 2)

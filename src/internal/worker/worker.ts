@@ -511,7 +511,7 @@ const makeLoop = <A>(worker: Worker<A>, rows: reader.Reader<A>): Effect.Effect<n
       yield* wakeup.park
       return
     }
-    if ((yield* Clock.currentTimeMillis) >= table.lookAgainAt) lookAgain(worker)
+    if (laneTable.isToLookAgain(table, yield* Clock.currentTimeMillis)) lookAgain(worker)
     let { takenBack } = table
     const pass = Effect.suspend(() => {
       takenBack = table.takenBack
@@ -519,7 +519,7 @@ const makeLoop = <A>(worker: Worker<A>, rows: reader.Reader<A>): Effect.Effect<n
       return reader.readPass(rows)
     })
     const dueAt = yield* storeMonitor.waitOut(monitor, pass)
-    table.lookAgainAt = Math.min(table.lookAgainAt, yield* passedUntil(worker))
+    laneTable.lookAgainBy(table, yield* passedUntil(worker), yield* Clock.currentTimeMillis)
     // What the pass passed over may be this process's own by now.
     if (table.takenBack !== takenBack) {
       takeAgain(worker.cursor, beginning)

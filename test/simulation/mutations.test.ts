@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as simulated from "holdfast/testing/internal/simulation/run"
 import * as Simulation from "holdfast/testing/Simulation"
-import { extent, share } from "../support/extent.js"
+import { extent, patient, share } from "../support/extent.js"
 import { mutations } from "../support/mutations.js"
 import { variant } from "../support/variant.js"
 import { wrongSources } from "../support/wrongSources.js"
 
 /** Within so many seeds each is found. */
-const patience = extent({ quick: 60, long: 100 })
+const mostSeeds = extent({ quick: 60, long: 100 })
 
 const settleSeconds = 500
 
@@ -19,27 +19,32 @@ const findsWith = (
   first = 1
 ) =>
   Effect.gen(function* () {
-    for (let seed = first; seed < first + patience; seed++) {
+    for (let seed = first; seed < first + mostSeeds; seed++) {
       const { problems } = yield* run(seed)
       if (problems.length === 0) continue
       assert.match(problems.join("\n"), found)
       return
     }
-    assert.fail(`none of ${patience} seeds from ${first} shows it`)
+    assert.fail(`none of ${mostSeeds} seeds from ${first} shows it`)
   })
 
 describe("The simulation finds that", () => {
   for (const { found, name, tamper } of share(mutations, 4, 11)) {
-    it.live(name, () =>
-      findsWith((seed) => simulated.run({ seed, workload: Simulation.orders, tamper, settleSeconds }), found)
+    it.live(
+      name,
+      () => findsWith((seed) => simulated.run({ seed, workload: Simulation.orders, tamper, settleSeconds }), found),
+      patient
     )
   }
 
   for (const { edits, first, found, name, store } of share(wrongSources, 7, 9)) {
-    it.live(name, () =>
-      Effect.flatMap(variant(edits), ({ orders, run }) =>
-        findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found, first)
-      )
+    it.live(
+      name,
+      () =>
+        Effect.flatMap(variant(edits), ({ orders, run }) =>
+          findsWith((seed) => run({ seed, store, workload: orders, settleSeconds }), found, first)
+        ),
+      patient
     )
   }
 })

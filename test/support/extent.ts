@@ -11,6 +11,9 @@ export const longer = (name: string): string => (long ? `${name} ${mark}` : name
 export const extent = (amount: { readonly quick: number; readonly long: number }): number =>
   long ? amount.long : amount.quick
 
+/** The limit of a test that takes as long as the machine needs for what it computes, in milliseconds: no machine is so busy. */
+export const patient = 6 * 3_600_000
+
 const isOf = (i: number, index: number, of: number): boolean => i % of === index % of
 
 /**

@@ -33,5 +33,17 @@ export const decimal = (text: string): number => {
   return sign === "-" ? -value : value
 }
 
-/** JSON with its numbers as sqld reads them. */
-export const parseJson = (text: string): unknown => parse(text, undefined, { parseNumber: decimal })
+/** Digits beside which there may be a number that sqld reads in another way than JavaScript does. */
+const special = /\d[.eE]|\d{16}/
+
+const parseAll = (text: string): unknown => parse(text, undefined, { parseNumber: decimal })
+
+/** JSON with its numbers as sqld reads them. Where all of them are short and whole, they are what JavaScript reads, in far less time. */
+export const parseJson = (text: string): unknown => {
+  if (special.test(text)) return parseAll(text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return parseAll(text)
+  }
+}

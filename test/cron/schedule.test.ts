@@ -128,13 +128,16 @@ const watched = (expression: string, zone: string, from: number, to: number): Re
   const seen = new Set<number>()
   const found = new Set<number>()
   const everyHour = inZone.hours.size === 0 || inZone.hours.size === 24
-  for (let at = from - 2 * 24 * 60 * minute; at <= to; at += minute) {
+  const begin = from - 2 * 24 * 60 * minute
+  let showed = wall(begin - minute)
+  for (let at = begin; at <= to; at += minute) {
     const shows = wall(at)
-    for (let leftOut = wall(at - minute) + minute, late = at; leftOut < shows; leftOut += minute, late += minute) {
+    for (let leftOut = showed + minute, late = at; leftOut < shows; leftOut += minute, late += minute) {
       if (EffectCron.match(inUtc, leftOut * 1000)) found.add(late)
     }
     if (EffectCron.match(inZone, at * 1000) && (everyHour || !seen.has(shows))) found.add(at)
     seen.add(shows)
+    showed = shows
   }
   return Array.from(found)
     .filter((at) => at > from && at <= to)

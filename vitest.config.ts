@@ -52,6 +52,8 @@ export default defineConfig(({ mode }) => ({
     minWorkers: availableParallelism() + 2,
     // A worker reads Effect and the library once, and not once a file, which takes a third of the time.
     isolate: false,
+    // Tests make much that is garbage soon, and where there is room for it less of it is copied.
+    poolOptions: { forks: { execArgv: process.versions["bun"] === undefined ? ["--max-semi-space-size=64"] : [] } },
     globalSetup: "test/support/globalSetup.ts",
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -26,7 +26,7 @@ const longer = (): Array<string> =>
   readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => join("test", file))
-    .filter((file) => /support\/(extent|contractShare)\.js/.test(readFileSync(join(root, file), "utf8")))
+    .filter((file) => /support\/(extent|contractShare|wrongOptions)\.js/.test(readFileSync(join(root, file), "utf8")))
 
 /** The pages as they are bundled, which the sources have none of. */
 const builtPages = join(root, "dist", "internal", "monitorPages", "pages.js")

@@ -18,6 +18,7 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import * as Temp from "../support/temp.js"
 import { driven, logs, stores } from "../support/workers.js"
@@ -104,8 +105,8 @@ const infoOf = (store: Store, name: string) =>
     }))
   )
 
-for (const { make, name } of [...stores, ...servers]) {
-  describe(`Recurring work on ${name}`, () => {
+for (const [{ make, name }, named] of [...shareOfTests(stores, 0, 1), ...shareOfTests(servers, 0, 2)]) {
+  describe(named(`Recurring work on ${name}`), () => {
     it.scoped("is done once at each time, whoever registers it, and is seen by all", () =>
       Effect.gen(function* () {
         const store = yield* make

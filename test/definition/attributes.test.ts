@@ -10,6 +10,7 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
 import * as Step from "holdfast/Step"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import { driven, stores } from "../support/workers.js"
 
@@ -61,7 +62,7 @@ const idsOf = (page: Definition.InstancePage<Definition.SpecOf<typeof Order>>) =
 /** What does not compile must not run either. */
 const never = (_: () => unknown): void => {}
 
-for (const { make, name } of [...stores, ...servers]) {
+for (const [{ make, name }, named] of [...shareOfTests(stores, 0, 1), ...shareOfTests(servers, 1, 2)]) {
   const withOrders = <A, E>(
     effect: Effect.Effect<A, E, ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore>
   ) =>
@@ -72,7 +73,7 @@ for (const { make, name } of [...stores, ...servers]) {
       )
     )
 
-  describe(`Attributes of a definition on ${name}`, () => {
+  describe(named(`Attributes of a definition on ${name}`), () => {
     it.effect("are written when an execution starts, by each step, and for children from the beginning", () =>
       withOrders(
         Effect.gen(function* () {

@@ -14,6 +14,7 @@ import * as Event from "holdfast/Event"
 import * as Execution from "holdfast/Execution"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as MemoryStore from "holdfast/MemoryStore"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import { stores } from "../support/workers.js"
 
@@ -130,8 +131,8 @@ const busy = Effect.gen(function* () {
   )
 })
 
-for (const { make, name } of [...stores, ...servers]) {
-  describe(`A check of definitions on ${name}`, () => {
+for (const [{ make, name }, named] of [...shareOfTests(stores, 0, 1), ...shareOfTests(servers, 1, 2)]) {
+  describe(named(`A check of definitions on ${name}`), () => {
     it.scoped("names all that is on its way and does not fit, and changes nothing", () =>
       Effect.gen(function* () {
         yield* busy

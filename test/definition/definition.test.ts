@@ -18,6 +18,7 @@ import * as Processor from "holdfast/Processor"
 import * as SqliteStore from "holdfast/SqliteStore"
 import * as Step from "holdfast/Step"
 import { Declined, Order, OrderLive, Shipment, ShipmentLive } from "../support/order.js"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import * as Temp from "../support/temp.js"
 import { driven, stores } from "../support/workers.js"
@@ -43,13 +44,13 @@ const files = [
   }
 ]
 
-for (const { make, name } of [...stores, ...files, ...servers]) {
+for (const [{ make, name }, named] of [...shareOfTests([...stores, ...files], 0, 1), ...shareOfTests(servers, 0, 2)]) {
   const store = Layer.scoped(ExecutionStore.ExecutionStore, make)
   const withOrders = <A, E>(
     effect: Effect.Effect<A, E, ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore>
   ) => driven(Effect.provide(effect, Layer.provideMerge(Live, store)))
 
-  describe(`A definition on ${name}`, () => {
+  describe(named(`A definition on ${name}`), () => {
     it.effect("takes an execution to its result, through its children", () =>
       withOrders(
         Effect.gen(function* () {

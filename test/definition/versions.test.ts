@@ -18,6 +18,7 @@ import * as MemoryStore from "holdfast/MemoryStore"
 import * as Processor from "holdfast/Processor"
 import * as ProcessorError from "holdfast/ProcessorError"
 import * as Step from "holdfast/Step"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import { driven, stores } from "../support/workers.js"
 
@@ -114,10 +115,10 @@ const deployed =
 
 const start = Effect.zipRight(OrderV1.start("a", { total: "39.98", by: [] }), idle)
 
-for (const { make, name } of [...stores, ...servers]) {
+for (const [{ make, name }, named] of [...shareOfTests(stores, 0, 1), ...shareOfTests(servers, 0, 2)]) {
   const store = Layer.scoped(ExecutionStore.ExecutionStore, make)
 
-  describe(`A new version of a definition on ${name}`, () => {
+  describe(named(`A new version of a definition on ${name}`), () => {
     it.effect("takes an execution on in the commit of its next event", () =>
       driven(
         Effect.gen(function* () {

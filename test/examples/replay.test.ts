@@ -20,7 +20,7 @@ import { caseId } from "../../examples/replay/machine.js"
 import * as Progress from "../../examples/replay/progress.js"
 import { totals } from "../../examples/replay/report.js"
 import { verify } from "../../examples/replay/verify.js"
-import { extent, longer } from "../support/extent.js"
+import { extent, longer, shareOfTests } from "../support/extent.js"
 
 const columns = { case: "case:concept:name", activity: "concept:name", timestamp: "time:timestamp" }
 const sample = survey(fileURLToPath(new URL("../../examples/replay/sample.csv", import.meta.url)), columns)
@@ -79,111 +79,124 @@ const stores = [
   ["an SQLite file", sqliteFile]
 ] as const
 
-describe.each(stores)("the replay, %s", (_, makeStore) => {
-  it.scoped("ends with the states of a plain fold, and says so at once when it is run again", () =>
-    Effect.gen(function* () {
-      const layer = yield* makeStore
-      const log = yield* sample
-      const first = yield* Effect.provide(drive(replay(log, options)), layer)
-      expect(first.rows).toBe(428)
-      yield* Effect.provide(expectEnd(log), layer)
-      const again = yield* Effect.provide(drive(replay(log, options)), layer)
-      expect(again.rows).toBe(0)
-      yield* Effect.provide(expectEnd(log), layer)
-    })
-  )
-
-  it.scoped.prop(
-    longer("that was stopped, again and again, ends as one that was not"),
-    {
-      stops: FastCheck.array(
-        FastCheck.record({
-          commits: FastCheck.integer({ min: 1, max: 150 }),
-          batch: FastCheck.integer({ min: 1, max: 90 })
-        }),
-        { minLength: 1, maxLength: 3 }
-      )
-    },
-    ({ stops }) =>
+// Each test runs by default in one of the two places, in turn, and in both among the longer ones.
+describe("the replay", () => {
+  for (const [[place, makeStore], named] of shareOfTests(stores, 0, 2)) {
+    it.scoped(named(`${place}: ends with the states of a plain fold, and says so at once when it is run again`), () =>
       Effect.gen(function* () {
         const layer = yield* makeStore
         const log = yield* sample
-        for (const { commits, batch } of stops) {
-          expect(yield* Effect.provide(stopAfter(log, commits, batch), layer)).toBe("stopped")
-        }
-        const last = yield* Effect.provide(drive(replay(log, options)), layer)
-        expect(last.rows).toBeLessThanOrEqual(428)
+        const first = yield* Effect.provide(drive(replay(log, options)), layer)
+        expect(first.rows).toBe(428)
         yield* Effect.provide(expectEnd(log), layer)
-      }),
-    { fastCheck: { numRuns: extent({ quick: 1, long: 4 }), seed: 7 } }
-  )
+        const again = yield* Effect.provide(drive(replay(log, options)), layer)
+        expect(again.rows).toBe(0)
+        yield* Effect.provide(expectEnd(log), layer)
+      })
+    )
+  }
 
-  it.scoped("that was stopped for two hours finds its cases idle, wakes them, and ends the same", () =>
-    Effect.gen(function* () {
-      const layer = yield* makeStore
-      const log = yield* sample
-      const half = (sent: number) => (sent < 200 ? Effect.void : Effect.interrupt)
-      yield* Effect.provide(Effect.exit(replay(log, { ...options, progress: half })), layer)
-
-      yield* TestClock.adjust("2 hours")
-      yield* Effect.gen(function* () {
-        const store = yield* ExecutionStore
-        const due = (yield* store.dueTimers(2 * 3600)).entries
-        expect(due.length).toBeGreaterThan(10)
-        const idle = new Set<string>()
-        const allIdle = yield* Deferred.make<void>()
-        yield* store.listen((notice) => {
-          if (Option.isNone(notice.committed) || notice.committed.value.execution.activePath !== "Idle") return
-          idle.add(notice.committed.value.execution.id)
-          if (idle.size === due.length) Deferred.unsafeDone(allIdle, Effect.void)
-        })
-        yield* drive(replay(log, { ...options, progress: () => Deferred.await(allIdle) }))
-        expect(Array.from(idle).sort()).toEqual(due.map((timer) => timer.executionId).sort())
-        yield* expectEnd(log)
-      }).pipe(Effect.scoped, Effect.provide(layer))
-    })
-  )
-
-  it.scoped("shares a database with the replay of another log", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* fs.makeTempFileScoped({ suffix: ".csv" })
-      const log = yield* sample
-      // Its cases and activities have the names of the first one's.
-      yield* fs.writeFileString(path, "c,a,t\nP-1001,Collected from sender,1\nP-1008,Collected from sender,1\n")
-      const other = yield* survey(path, { case: "c", activity: "a", timestamp: "t" })
-      const layer = yield* makeStore
-      yield* Effect.gen(function* () {
-        expect(yield* othersThan(log)).toBe(0)
-        yield* stopAfter(log, 100, 50)
-        expect(yield* othersThan(log)).toBe(0)
-        yield* drive(replay(other, options))
-        yield* drive(replay(log, options))
-        yield* expectEnd(log)
-        yield* expectEnd(other, {
-          totals: { cases: 2, events: 2, duplicates: 0, timers: 2 },
-          compared: { executions: 4, cases: 2, counters: 1 }
-        })
-        expect(yield* othersThan(log)).toBe(1)
-      }).pipe(Effect.provide(layer))
-    }).pipe(Effect.provide(NodeFileSystem.layer))
-  )
-
-  it.scoped("can be run twice at the same time, with batches of different sizes", () =>
-    Effect.gen(function* () {
-      const layer = yield* makeStore
-      const log = yield* sample
-      yield* Effect.gen(function* () {
-        yield* drive(
-          Effect.all([replay(log, { ...options, batch: 30 }), replay(log, { ...options, batch: 47 })], {
-            concurrency: "unbounded",
-            discard: true
-          })
+  for (const [[place, makeStore]] of shareOfTests(stores, 1, 2)) {
+    it.scoped.prop(
+      longer(`${place}: that was stopped, again and again, ends as one that was not`),
+      {
+        stops: FastCheck.array(
+          FastCheck.record({
+            commits: FastCheck.integer({ min: 1, max: 150 }),
+            batch: FastCheck.integer({ min: 1, max: 90 })
+          }),
+          { minLength: 1, maxLength: 3 }
         )
-        yield* expectEnd(log)
-      }).pipe(Effect.provide(layer))
-    })
-  )
+      },
+      ({ stops }) =>
+        Effect.gen(function* () {
+          const layer = yield* makeStore
+          const log = yield* sample
+          for (const { commits, batch } of stops) {
+            expect(yield* Effect.provide(stopAfter(log, commits, batch), layer)).toBe("stopped")
+          }
+          const last = yield* Effect.provide(drive(replay(log, options)), layer)
+          expect(last.rows).toBeLessThanOrEqual(428)
+          yield* Effect.provide(expectEnd(log), layer)
+        }),
+      { fastCheck: { numRuns: extent({ quick: 1, long: 4 }), seed: 7 } }
+    )
+  }
+
+  for (const [[place, makeStore], named] of shareOfTests(stores, 2, 2)) {
+    it.scoped(
+      named(`${place}: that was stopped for two hours finds its cases idle, wakes them, and ends the same`),
+      () =>
+        Effect.gen(function* () {
+          const layer = yield* makeStore
+          const log = yield* sample
+          const half = (sent: number) => (sent < 200 ? Effect.void : Effect.interrupt)
+          yield* Effect.provide(Effect.exit(replay(log, { ...options, progress: half })), layer)
+
+          yield* TestClock.adjust("2 hours")
+          yield* Effect.gen(function* () {
+            const store = yield* ExecutionStore
+            const due = (yield* store.dueTimers(2 * 3600)).entries
+            expect(due.length).toBeGreaterThan(10)
+            const idle = new Set<string>()
+            const allIdle = yield* Deferred.make<void>()
+            yield* store.listen((notice) => {
+              if (Option.isNone(notice.committed) || notice.committed.value.execution.activePath !== "Idle") return
+              idle.add(notice.committed.value.execution.id)
+              if (idle.size === due.length) Deferred.unsafeDone(allIdle, Effect.void)
+            })
+            yield* drive(replay(log, { ...options, progress: () => Deferred.await(allIdle) }))
+            expect(Array.from(idle).sort()).toEqual(due.map((timer) => timer.executionId).sort())
+            yield* expectEnd(log)
+          }).pipe(Effect.scoped, Effect.provide(layer))
+        })
+    )
+  }
+
+  for (const [[place, makeStore], named] of shareOfTests(stores, 3, 2)) {
+    it.scoped(named(`${place}: shares a database with the replay of another log`), () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* fs.makeTempFileScoped({ suffix: ".csv" })
+        const log = yield* sample
+        // Its cases and activities have the names of the first one's.
+        yield* fs.writeFileString(path, "c,a,t\nP-1001,Collected from sender,1\nP-1008,Collected from sender,1\n")
+        const other = yield* survey(path, { case: "c", activity: "a", timestamp: "t" })
+        const layer = yield* makeStore
+        yield* Effect.gen(function* () {
+          expect(yield* othersThan(log)).toBe(0)
+          yield* stopAfter(log, 100, 50)
+          expect(yield* othersThan(log)).toBe(0)
+          yield* drive(replay(other, options))
+          yield* drive(replay(log, options))
+          yield* expectEnd(log)
+          yield* expectEnd(other, {
+            totals: { cases: 2, events: 2, duplicates: 0, timers: 2 },
+            compared: { executions: 4, cases: 2, counters: 1 }
+          })
+          expect(yield* othersThan(log)).toBe(1)
+        }).pipe(Effect.provide(layer))
+      }).pipe(Effect.provide(NodeFileSystem.layer))
+    )
+  }
+
+  for (const [[place, makeStore], named] of shareOfTests(stores, 4, 2)) {
+    it.scoped(named(`${place}: can be run twice at the same time, with batches of different sizes`), () =>
+      Effect.gen(function* () {
+        const layer = yield* makeStore
+        const log = yield* sample
+        yield* Effect.gen(function* () {
+          yield* drive(
+            Effect.all([replay(log, { ...options, batch: 30 }), replay(log, { ...options, batch: 47 })], {
+              concurrency: "unbounded",
+              discard: true
+            })
+          )
+          yield* expectEnd(log)
+        }).pipe(Effect.provide(layer))
+      })
+    )
+  }
 })
 
 describe("a store that refuses a commit", () => {

@@ -12,15 +12,17 @@ import * as MemoryStore from "holdfast/MemoryStore"
 import * as Monitor from "holdfast/Monitor"
 import * as SqliteStore from "holdfast/SqliteStore"
 import { fill } from "../support/cliStore.js"
+import { shareOfTests } from "../support/extent.js"
 import { ask, post } from "../support/monitor.js"
 import { servers } from "../support/servers.js"
 
-const backends = [
+const inProcess = [
   { name: "memory", make: MemoryStore.make(), many: 1203 },
-  { name: "SQLite", make: SqliteStore.make({ filename: ":memory:" }), many: 1203 },
-  // Each change is a request of its own.
-  ...servers.map((server) => ({ ...server, many: 40 }))
+  { name: "SQLite", make: SqliteStore.make({ filename: ":memory:" }), many: 1203 }
 ]
+
+// Each change is a request of its own.
+const onServers = servers.map((server) => ({ ...server, many: 40 }))
 
 const filled = (options: Monitor.Options = {}) =>
   Effect.gen(function* () {
@@ -46,8 +48,8 @@ const statusOf = (id: string) =>
     Effect.map(store.load(id), Option.match({ onNone: () => null, onSome: ({ status }) => status }))
   )
 
-for (const { make, many, name } of backends) {
-  describe(`the API of a monitor on ${name}`, () => {
+for (const [{ make, many, name }, named] of [...shareOfTests(inProcess, 0, 1), ...shareOfTests(onServers, 1, 2)]) {
+  describe(named(`the API of a monitor on ${name}`), () => {
     const test = <E>(title: string, body: () => Effect.Effect<void, E, ExecutionStore.ExecutionStore | Scope.Scope>) =>
       it.scoped(title, () =>
         Effect.flatMap(make, (store) => Effect.provideService(body(), ExecutionStore.ExecutionStore, store))

@@ -13,6 +13,7 @@ import * as ExecutionRuntime from "holdfast/ExecutionRuntime"
 import * as ExecutionStore from "holdfast/ExecutionStore"
 import * as GivenUp from "holdfast/GivenUp"
 import * as Step from "holdfast/Step"
+import { shareOfTests } from "../support/extent.js"
 import { servers } from "../support/servers.js"
 import { driven, stores } from "../support/workers.js"
 
@@ -57,7 +58,7 @@ const letters = Effect.flatMap(ExecutionStore.ExecutionStore, (store) => store.d
 
 type Env = ExecutionRuntime.ExecutionRuntime | ExecutionStore.ExecutionStore
 
-for (const { make, name } of [...stores, ...servers]) {
+for (const [{ make, name }, named] of [...shareOfTests(stores, 0, 1), ...shareOfTests(servers, 1, 2)]) {
   const store = Layer.scoped(ExecutionStore.ExecutionStore, make)
   const run = <A, E>(
     options: ExecutionRuntime.CommonOptions,
@@ -76,7 +77,7 @@ for (const { make, name } of [...stores, ...servers]) {
       )
     )
 
-  describe(`What was given up on ${name}`, () => {
+  describe(named(`What was given up on ${name}`), () => {
     it.effect("is told, once for each: events, timers, executions that failed; and again what is given up again", () =>
       run(
         { onGivenUp: "ops" },

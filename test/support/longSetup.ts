@@ -8,7 +8,7 @@ type Task = TestContext["task"] | NonNullable<TestContext["task"]["suite"]>
 const isLonger = (task: Task): boolean => task.name.includes(mark) || (task.suite !== undefined && isLonger(task.suite))
 
 const naming =
-  /import \{[^}]*\b(longer|shareOfTests)\b[^}]*\} from "[./]+support\/extent\.js"|support\/contractShare\.js/
+  /import \{[^}]*\b(longer|shareOfTests)\b[^}]*\} from "[./]+support\/extent\.js"|support\/(contractShare|wrongOptions)\.js/
 
 const names = (path: string): boolean => naming.test(readFileSync(path, "utf8"))
 

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import { longer, share } from "./extent.js"
 
 /** What is in each of the values below that could show it. */
 export const mark = "k33p-me"
@@ -80,7 +81,10 @@ const check = <O extends object>({ build, name, right }: Layer<O>, option: strin
     for (const mark of marks) assert.notInclude(shown(exit, error), mark)
   })
 
-/** Tries each wrong type, and the wrong values that are named, for each option of a layer. */
+/**
+ * Tries the wrong types, by default a third of them with each option, so that the options of a layer have all of them between them; and each
+ * of the wrong values that are named.
+ */
 export const describeLayer = <O extends object>(layer: Layer<O>): void => {
   describe(`the options of ${layer.what ?? layer.name}`, () => {
     it.effect("are taken where they are right", () => Effect.scoped(layer.build(layer.right)))
@@ -95,12 +99,11 @@ export const describeLayer = <O extends object>(layer: Layer<O>): void => {
       )
     }
 
-    for (const [option, taken] of Object.entries<ReadonlyArray<Kind>>(layer.takes)) {
-      it.effect(`${option} is refused where it is of another type`, () =>
-        Effect.forEach(
-          kinds.filter((kind) => !taken.includes(kind)),
-          (kind) => check(layer, option, values[kind])
-        )
+    for (const [i, [option, taken]] of Object.entries<ReadonlyArray<Kind>>(layer.takes).entries()) {
+      const wrong = kinds.filter((kind) => !taken.includes(kind))
+      const tried = share(wrong, i, 3)
+      it.effect(longer(`${option} is refused where it is of another type`), () =>
+        Effect.forEach(tried, (kind) => check(layer, option, values[kind]))
       )
     }
 

@@ -308,20 +308,20 @@ const begin = (worker: Worker, one: Served, activity: ClaimedActivity, now: numb
   const id = idOf(activity)
   one.running++
   worker.lastBegun = now
-  const end = Effect.sync(() => {
+  const fiber = fork(
+    Effect.zipRight(yielding, run.run(runs, one.implementation, activity)).pipe(
+      Effect.catchAllCause((cause) => log.error(`the run of activity ${activity.seq} died`, cause)),
+      log.annotate({ package: "holdfast", module })
+    )
+  )
+  running.set(id, { activity, since: now, fiber })
+  // A fiber that is interrupted before its first step runs no finalizer of its own.
+  fiber.addObserver(() => {
     running.delete(id)
     one.running--
     wakeup.request(beginning)
     wakeup.ended()
   })
-  const fiber = fork(
-    Effect.zipRight(yielding, run.run(runs, one.implementation, activity)).pipe(
-      Effect.catchAllCause((cause) => log.error(`the run of activity ${activity.seq} died`, cause)),
-      Effect.ensuring(end),
-      log.annotate({ package: "holdfast", module })
-    )
-  )
-  running.set(id, { activity, since: now, fiber })
   membership_.changed(worker.membership)
 }
 

@@ -16,14 +16,20 @@ const second = 1_000_000
 /** The database without faults, as a store. */
 const truthOf = <R>({ backend }: Stage<R>): ExecutionStore.ExecutionStore => ExecutionStore.make(backend.truth)
 
+/** Where a dead letter's event was to go, if it is one. */
+const targetOf = (dead: DeadLetter): string | null =>
+  dead._tag === "Outbox" && Option.isSome(dead.row) ? dead.row.value.targetId : null
+
 /** The dead letters but for events to executions that were never created: nobody waits for these. */
 const wanted = (store: ExecutionStore.ExecutionStore): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError> =>
   Effect.gen(function* () {
     const { entries } = yield* store.deadLetters.list({ limit: 1000 })
-    return yield* Effect.filter(entries, (dead) => {
-      if (dead._tag !== "Outbox" || Option.isNone(dead.row) || dead.row.value.targetId === null)
-        return Effect.succeed(true)
-      return Effect.map(store.load(dead.row.value.targetId), Option.isSome)
+    const targets = new Set(entries.flatMap((dead) => targetOf(dead) ?? []))
+    const isThere = (id: string) => Effect.map(store.load(id), Option.isSome)
+    const there = new Set(yield* Effect.filter(targets, isThere))
+    return entries.filter((dead) => {
+      const target = targetOf(dead)
+      return target === null || there.has(target)
     })
   })
 

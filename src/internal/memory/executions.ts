@@ -130,9 +130,7 @@ const purge = (tables: Tables, id: string, expectedVersion: number): boolean => 
   tables.traces.rows.delete(id)
   for (const timer of tables.timers.of(id)) removeTimer(tables, timer)
   tables.delayed.removeOf(id)
-  for (const row of Array.from(tables.outbox.from())) {
-    if (row.targetId === id) takeEntry(tables, row.seq)
-  }
+  for (const { seq } of tables.outbox.byTarget.of(id)) takeEntry(tables, seq)
   dropSpawns(tables, id)
   tables.activities.removeOf(id)
   tables.attributes.set(id, [])

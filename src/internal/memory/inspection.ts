@@ -88,18 +88,9 @@ const workOf = (
       limit,
       (seq) => from !== undefined && seq > Number(from)
     )
-  const events = numbered(
-    Iterable.filter(outbox.from(), ({ targetId }) => targetId === id),
-    start.events
-  )
-  const later = numbered(
-    Array.from(Iterable.filter(delayed.all(), ({ targetId }) => targetId === id)).sort((a, b) => a.seq - b.seq),
-    start.delayed
-  )
-  const children = numbered(
-    Iterable.filter(spawns.from(), ({ parentId }) => parentId === id),
-    start.spawns
-  )
+  const events = numbered(outbox.byTarget.of(id), start.events)
+  const later = numbered(delayed.of(id), start.delayed)
+  const children = numbered(spawns.byParent.of(id), start.spawns)
   const { timers: from } = start
   const armed = pageOf(
     timers.of(id).toSorted((one, other) => compareUtf8(one.path, other.path)),

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import type { Encoded, EncodedDelayed } from "../../EncodedStore.js"
 import { fenced } from "./leases.js"
-import { Ordered } from "./sortedArray.js"
+import { Groups, Indexed, Ordered } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */
@@ -12,6 +12,11 @@ export interface OutboxRow {
   readonly seq: number
   readonly targetId: unknown
   readonly event: unknown
+}
+
+/** Events to deliver, by their numbers and by their targets. */
+export class Outbox extends Indexed<OutboxRow> {
+  readonly byTarget = this.by((row) => row.targetId)
 }
 
 interface DelayedRow extends EncodedDelayed {
@@ -24,10 +29,18 @@ export class Delayed {
     (row) => row,
     Order.struct({ dueAt: Order.number, seq: Order.number })
   )
+  private readonly byTarget = new Groups<DelayedRow>((row) => row.targetId)
   private lastSeq = 0
 
   add(emit: EncodedDelayed): void {
-    this.rows.set({ ...emit, seq: ++this.lastSeq })
+    const row = { ...emit, seq: ++this.lastSeq }
+    this.rows.set(row)
+    this.byTarget.add(row)
+  }
+
+  private remove(row: DelayedRow): void {
+    this.rows.delete(row)
+    this.byTarget.remove(row)
   }
 
   get size(): number {
@@ -42,12 +55,13 @@ export class Delayed {
   takeDue(now: number, limit: number): ReadonlyArray<EncodedDelayed> {
     const due = Iterable.takeWhile(this.rows.from(), (row) => row.dueAt <= now)
     const taken = Array.from(Iterable.take(due, limit))
-    for (const row of taken) this.rows.delete(row)
+    for (const row of taken) this.remove(row)
     return taken
   }
 
-  all(): Iterable<DelayedRow> {
-    return this.rows.from()
+  /** Those for a target, as they were added. */
+  of(targetId: string): ReadonlyArray<DelayedRow> {
+    return this.byTarget.of(targetId)
   }
 
   targets(): Iterable<unknown> {
@@ -55,9 +69,7 @@ export class Delayed {
   }
 
   removeOf(targetId: string): void {
-    for (const row of Array.from(this.rows.from())) {
-      if (row.targetId === targetId) this.rows.delete(row)
-    }
+    for (const row of this.of(targetId)) this.remove(row)
   }
 }
 

@@ -78,6 +78,36 @@ export class Ordered<K, A> {
   }
 }
 
+/** Rows by what they belong to, so that those of one are found without a look at all others. */
+export class Groups<Row extends { readonly seq: number }> {
+  private readonly groups = new Map<unknown, Map<number, Row>>()
+
+  constructor(private readonly groupOf: (row: Row) => unknown) {}
+
+  add(row: Row): void {
+    const group = this.groupOf(row)
+    const rows = this.groups.get(group)
+    if (rows === undefined) this.groups.set(group, new Map([[row.seq, row]]))
+    else rows.set(row.seq, row)
+  }
+
+  remove(row: Row): void {
+    const group = this.groupOf(row)
+    const rows = this.groups.get(group)
+    rows?.delete(row.seq)
+    if (rows?.size === 0) this.groups.delete(group)
+  }
+
+  has(group: unknown): boolean {
+    return this.groups.has(group)
+  }
+
+  /** Those of a group, by their numbers. */
+  of(group: unknown): ReadonlyArray<Row> {
+    return Array.from(this.groups.get(group)?.values() ?? []).sort((a, b) => a.seq - b.seq)
+  }
+}
+
 /** Rows that are numbered as they come. A number is given once, also where its row is gone. */
 export class Numbered<Row extends { readonly seq: number }> extends Ordered<number, Row> {
   private lastSeq = 0
@@ -104,5 +134,33 @@ export class Numbered<Row extends { readonly seq: number }> extends Ordered<numb
     const row = this.get(seq)
     this.delete(seq)
     return row
+  }
+}
+
+/** Numbered rows with indexes. */
+export class Indexed<Row extends { readonly seq: number }> extends Numbered<Row> {
+  private readonly indexes: Array<Groups<Row>> = []
+
+  /** An index of rows that are added from now on. */
+  protected by(groupOf: (row: Row) => unknown): Groups<Row> {
+    const index = new Groups(groupOf)
+    this.indexes.push(index)
+    return index
+  }
+
+  override set(row: Row): void {
+    this.forget(row.seq)
+    super.set(row)
+    for (const index of this.indexes) index.add(row)
+  }
+
+  override delete(seq: number): boolean {
+    this.forget(seq)
+    return super.delete(seq)
+  }
+
+  private forget(seq: number): void {
+    const row = this.get(seq)
+    if (row !== undefined) for (const index of this.indexes) index.remove(row)
   }
 }

@@ -3,6 +3,7 @@ import * as Iterable from "effect/Iterable"
 import type { Encoded } from "../../EncodedStore.js"
 import * as json from "../codec/json.js"
 import { fenced } from "./leases.js"
+import { Indexed } from "./sortedArray.js"
 import type { Tables } from "./tables.js"
 
 /** The columns are `unknown` where another program could have written anything, as in a database. */
@@ -12,6 +13,12 @@ export interface SpawnRow {
   readonly childId: unknown
   readonly rootPath: unknown
   readonly context: unknown
+}
+
+/** Children to create, by their numbers, their parents and their ids. */
+export class Spawns extends Indexed<SpawnRow> {
+  readonly byParent = this.by((row) => row.parentId)
+  readonly byChild = this.by((row) => row.childId)
 }
 
 export const addSpawn = (tables: Tables, { childId, context, parentId, rootPath }: Omit<SpawnRow, "seq">): number =>
@@ -24,9 +31,7 @@ export const takeSpawn = (tables: Tables, seq: number): SpawnRow | undefined => 
 }
 
 export const dropSpawns = (tables: Tables, parentId: string): void => {
-  for (const row of Array.from(tables.spawns.from())) {
-    if (row.parentId === parentId) takeSpawn(tables, row.seq)
-  }
+  for (const { seq } of tables.spawns.byParent.of(parentId)) takeSpawn(tables, seq)
 }
 
 /** The definition that a context names for the child, null where it names none; undefined where it is no JSON. */
@@ -73,10 +78,9 @@ export const make = (
 
   ackSpawn: (seq, fence) => fenced(tables, { operation: "ackSpawn" }, fence, () => void takeSpawn(tables, seq)),
 
-  isSpawning: (childId) => Effect.sync(() => Iterable.some(tables.spawns.from(), (row) => row.childId === childId)),
+  isSpawning: (childId) => Effect.sync(() => tables.spawns.byChild.has(childId)),
 
-  isSpawnParent: (parentId) =>
-    Effect.sync(() => Iterable.some(tables.spawns.from(), (row) => row.parentId === parentId)),
+  isSpawnParent: (parentId) => Effect.sync(() => tables.spawns.byParent.has(parentId)),
 
   dropSpawns: (parentId) => Effect.sync(() => dropSpawns(tables, parentId))
 })

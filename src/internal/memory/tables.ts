@@ -5,9 +5,9 @@ import { Definitions } from "./definitions.js"
 import { AttributeRows, type ExecutionRow, Traces } from "./executions.js"
 import { Pools } from "./leases.js"
 import { Ledger } from "./ledger.js"
-import { Delayed, type OutboxRow } from "./outbox.js"
-import { Numbered, Ordered } from "./sortedArray.js"
-import type { SpawnRow } from "./spawns.js"
+import { Delayed, Outbox } from "./outbox.js"
+import { Ordered } from "./sortedArray.js"
+import { Spawns } from "./spawns.js"
 import { Timers } from "./timers.js"
 
 /**
@@ -17,9 +17,9 @@ import { Timers } from "./timers.js"
 export class Tables {
   readonly executions = new Ordered<string, ExecutionRow>((row) => row.id, compareUtf8)
   readonly traces = new Traces()
-  readonly outbox = new Numbered<OutboxRow>()
+  readonly outbox = new Outbox()
   readonly delayed = new Delayed()
-  readonly spawns = new Numbered<SpawnRow>()
+  readonly spawns = new Spawns()
   readonly timers = new Timers()
   readonly activities = new Activities()
   readonly attributes = new AttributeRows()

@@ -175,26 +175,34 @@ describe("Control.many", () => {
     })
   )
 
-  it.effect("refuses a status that the command is not for, a value that is undefined and options that are none", () =>
-    Effect.gen(function* () {
-      const store = yield* MemoryStore.make()
-      const { many } = yield* controlOn(store)
-      yield* save(store, "a", { status: "RUNNING" })
-      const undefinedValue: object = { customer: undefined }
-      const wrong = [
-        [many.cancel({ status: ["DONE"] }), "status"],
-        [many.redrive({ status: ["FAILED", "RUNNING"] }), "status"],
-        [many.terminate({ attributes: { ...undefinedValue } }), "attributes.customer"],
-        [many.terminate({}, { limit: 0 }), "limit"],
-        [many.terminate({}, { limit: 1001 }), "limit"],
-        [many.terminate({}, { cursor: "garbage" }), "cursor"]
-      ] as const
-      for (const [pages, path] of wrong) {
-        const error = yield* Effect.flip(Control.total(pages))
-        assert.deepInclude(error, { _tag: "StoreRejected", path })
-      }
-      assert.deepStrictEqual(yield* statuses(store), { a: "RUNNING" })
-    })
+  it.effect(
+    "refuses statuses and options that a command has not, and a filter with a part that there is none of or with an undefined value",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MemoryStore.make()
+        const { many } = yield* controlOn(store)
+        yield* save(store, "a", { status: "RUNNING" })
+        const undefinedValue: object = { customer: undefined }
+        const misspelled: object = { definitonId: "order" }
+        const undefinedKey: object = { limit: undefined }
+        const wrong = [
+          [many.terminate({ ...misspelled }), "definitonId"],
+          [many.purge({ idPrefix: "a", ...misspelled }, { dryRun: true }), "definitonId"],
+          [many.deadLetters.discard({ ...misspelled }), "definitonId"],
+          [many.cancel({ status: ["DONE"] }), "status"],
+          [many.redrive({ status: ["FAILED", "RUNNING"] }), "status"],
+          [many.terminate({ attributes: { ...undefinedValue } }), "attributes.customer"],
+          [many.terminate({}, { limit: 0 }), "limit"],
+          [many.terminate({}, { limit: 1001 }), "limit"],
+          [many.terminate({}, { cursor: "garbage" }), "cursor"]
+        ] as const
+        for (const [pages, path] of wrong) {
+          const error = yield* Effect.flip(Control.total(pages))
+          assert.deepInclude(error, { _tag: "StoreRejected", path })
+        }
+        assert.deepStrictEqual(yield* statuses(store), { a: "RUNNING" })
+        assert.strictEqual((yield* Control.total(many.terminate({ ...undefinedKey }))).changed, 1)
+      })
   )
 })
 

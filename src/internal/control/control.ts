@@ -17,7 +17,7 @@ import type { StoreRejected } from "../../StoreError.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
 import { flag, object, oneOf, optional, schedule, text, whole } from "../options/fields.js"
 import { problemOf } from "../shapes/shape.js"
-import { executionFilter } from "../shapes/store.js"
+import { selectedExecutions } from "../shapes/store.js"
 import { cancel } from "./cancel.js"
 import * as many from "./many.js"
 import * as manyDeadLetters from "./manyDeadLetters.js"
@@ -122,7 +122,7 @@ const makeMany = ({ store }: Environment, single: Single): Control["many"] => {
     apply: (id: string) => many.Applied
   ) =>
     Stream.unwrap(
-      Effect.map(problemOf(command, [["filter", executionFilter]], [filter]) ?? decodeMany(command)(options), () =>
+      Effect.map(problemOf(command, [["filter", selectedExecutions]], [filter]) ?? decodeMany(command)(options), () =>
         many.stream(store, many.selections(options.failed)[command], filter, options, apply)
       )
     )

@@ -11,7 +11,7 @@ import { finite } from "../codec/validate.js"
 import { decoder, type Fields, refused } from "../options/decode.js"
 import { flag, optional, whole } from "../options/fields.js"
 import { problemOf } from "../shapes/shape.js"
-import { deadLetterFilter } from "../shapes/store.js"
+import { selectedDeadLetters } from "../shapes/store.js"
 
 const fields = {
   limit: optional(whole(1, 1000)),
@@ -55,7 +55,7 @@ const untilNow = (filter: DeadLetterFilter): Effect.Effect<DeadLetterFilter> =>
 
 const bulk = (store: ExecutionStore, command: keyof ManyDeadLetters): DeadLetterBulk => {
   const decode = decodeOf(command)
-  const check = (filter: unknown) => problemOf(command, [["filter", deadLetterFilter]], [filter])
+  const check = (filter: unknown) => problemOf(command, [["filter", selectedDeadLetters]], [filter])
   return (filter, options = {}) =>
     Stream.unwrap(
       Effect.map(Effect.zipRight(check(filter) ?? decode(options), untilNow(filter)), (selected) =>

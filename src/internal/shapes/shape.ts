@@ -52,6 +52,18 @@ export const object = (members: { readonly [key: string]: Shape } = {}): Shape =
   }
 }
 
+/** An object that has no other members than these: whoever wrote one of them wrongly would select more than he means. */
+export const onlyOf = <A extends object>(members: { readonly [K in keyof Required<A>]: Shape }): Shape => {
+  const names = Object.keys(members)
+  const shape = object(members)
+  return (u, path, inner = path) => {
+    const problem = shape(u, path, inner)
+    if (problem !== undefined || !isObject(u)) return problem
+    const other = Object.keys(u).find((key) => u[key] !== undefined && !names.includes(key))
+    return other === undefined ? undefined : { path: at(inner, other), detail: `expected none but ${names.join(", ")}` }
+  }
+}
+
 export const anything: Shape = () => undefined
 
 export const list =

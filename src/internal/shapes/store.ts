@@ -1,6 +1,20 @@
-import type { ExecutionStore } from "../../ExecutionStore.js"
+import type { DeadLetterFilter, ExecutionFilter, ExecutionStore } from "../../ExecutionStore.js"
 import * as batchVariant from "../util/batchVariant.js"
-import { callable, flag, list, number, object, oneOf, optional, plain, taking, takingEach, text } from "./shape.js"
+import {
+  anything,
+  callable,
+  flag,
+  list,
+  number,
+  object,
+  oneOf,
+  onlyOf,
+  optional,
+  plain,
+  taking,
+  takingEach,
+  text
+} from "./shape.js"
 
 const anObject = object()
 const options = optional(anObject)
@@ -12,13 +26,29 @@ const anyWork = object({ _tag: oneOf("Outbox", "Spawn", "Timer", "Activity") })
 const page = optional(object({ except: optional(list()), after: options }))
 const numberedPage = optional(object({ except: optional(list()), executions: optional(flag) }))
 
-/** Which executions, where that must be said. */
-export const executionFilter = object({ status: optional(list(text)), rootsOnly: optional(flag), attributes: options })
+const executionParts = { status: optional(list(text)), rootsOnly: optional(flag), attributes: options }
+const deadLetterParts = { reason: optional(list()) }
 
-/** Which dead letters. */
-export const deadLetterFilter = object({ reason: optional(list()) })
+const filter = optional(object(executionParts))
 
-const filter = optional(executionFilter)
+/** To which executions a command is applied. */
+export const selectedExecutions = onlyOf<ExecutionFilter>({
+  ...executionParts,
+  definitionId: anything,
+  definitionVersion: anything,
+  idPrefix: anything,
+  parentId: anything
+})
+
+/** To which dead letters a command is applied. */
+export const selectedDeadLetters = onlyOf<DeadLetterFilter>({
+  ...deadLetterParts,
+  kind: anything,
+  executionId: anything,
+  executionIdPrefix: anything,
+  definitionId: anything,
+  diedBefore: anything
+})
 
 /** Which piece of work a commit ends. */
 export const ack = optional(object({ _tag: oneOf("Outbox", "Spawn", "Timer") }))
@@ -79,7 +109,7 @@ const deadLetters = (of: DeadLetters): DeadLetters => ({
     ],
     of.bury
   ),
-  list: taking("listDeadLetters", [["query", optional(deadLetterFilter)]], of.list)
+  list: taking("listDeadLetters", [["query", optional(object(deadLetterParts))]], of.list)
 })
 
 const renewal = object({

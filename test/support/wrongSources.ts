@@ -74,8 +74,6 @@ export const wrongSources: ReadonlyArray<WrongSource> = [
     name: "a commit is not fenced",
     found: /after it had lost/,
     store: "memory",
-    // Few seeds show it since a page brings the executions that it is about: who has lost a lease reads less in between.
-    first: 180,
     edits: [
       {
         file: "internal/store/commit.ts",

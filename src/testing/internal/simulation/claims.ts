@@ -4,7 +4,7 @@ import type { ActivityRun, Encoded } from "../../../EncodedStore.js"
 import type { ExecutionStore } from "../../../ExecutionStore.js"
 import { activityPool } from "../../../internal/util/activityPool.js"
 import type { Renewal } from "../../../Lease.js"
-import type { Journal } from "./journal.js"
+import type { Writing } from "./journal.js"
 import type { Life } from "./processLife.js"
 
 const now = <A, E>(effect: Effect.Effect<A, E>, otherwise: A): A =>
@@ -25,29 +25,30 @@ const stands = (truth: Encoded, { claim, seq }: ActivityRun): boolean =>
     now(truth.ownedActivities(owner), []).some((run) => run.seq === seq && run.claim === claim)
   )
 
-interface Observed {
-  readonly journal: Journal
+interface Observed extends Writing {
   readonly truth: Encoded
-  readonly life: Life
 }
 
 /** Who has lost the claim of an activity writes nothing about it any more. */
 const settled =
-  ({ journal, life, truth }: Observed) =>
+  ({ holdUp, journal, life, truth }: Observed) =>
   <Args extends ReadonlyArray<unknown>, E>(
     what: string,
     write: (run: ActivityRun, ...args: Args) => Effect.Effect<boolean, E>
   ) =>
   (run: ActivityRun, ...args: Args): Effect.Effect<boolean, E> =>
-    Effect.suspend(() => {
-      const lost = !stands(truth, run)
-      return Effect.tap(write(run, ...args), (written) =>
-        Effect.sync(() => {
-          if (written && lost)
-            journal.problem(`activity ${run.seq} was ${what} by ${life.name} after it had lost its claim`)
-        })
-      )
-    })
+    Effect.zipRight(
+      holdUp("outcome of an activity", () => !stands(truth, run)),
+      Effect.suspend(() => {
+        const lost = !stands(truth, run)
+        return Effect.tap(write(run, ...args), (written) =>
+          Effect.sync(() => {
+            if (written && lost)
+              journal.problem(`activity ${run.seq} was ${what} by ${life.name} after it had lost its claim`)
+          })
+        )
+      })
+    )
 
 /** Whom others take for dead has shown no sign of life for its time to live, and has a reason for that. */
 const tookForDead = ({ journal, life, truth }: Observed, { evict = [], pool, ttl }: Renewal, running: Set<string>) => {
@@ -85,12 +86,10 @@ const renewed = (observed: Observed, renew: ExecutionStore["leases"]["renew"]): 
 
 /** A store as a process has it, of which what it does with activities is watched. */
 export const observed = (
-  journal: Journal,
-  truth: Encoded,
-  life: Life,
+  writing: Writing,
   { activities, leases }: ExecutionStore
 ): Pick<ExecutionStore, "activities" | "leases"> => {
-  const watched = { journal, truth, life }
+  const watched = { ...writing, truth: writing.journal.truth }
   const watch = settled(watched)
   return {
     activities: {

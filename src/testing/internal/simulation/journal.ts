@@ -12,6 +12,7 @@ import * as fences from "../../../internal/util/fence.js"
 import type { FencingToken, Pool } from "../../../Lease.js"
 import type { StoreConflict, StoreError } from "../../../StoreError.js"
 import * as claims from "./claims.js"
+import type { Outcome } from "./plan.js"
 import type { Life } from "./processLife.js"
 import type { World } from "./world.js"
 
@@ -218,9 +219,11 @@ const tokenNow: Effect.Effect<FencingToken | undefined> = Effect.map(FiberRef.ge
   fence?._tag === "Lease" ? fence.token : undefined
 )
 
-interface Writing {
+/** What a process writes, and what comes before the outcome of what it did: see `Network.holdUp`. */
+export interface Writing {
   readonly journal: Journal
   readonly life: Life
+  readonly holdUp: (what: Outcome, isLost: () => boolean) => Effect.Effect<void>
 }
 
 /** Watches one commit: what it is asked for, and what it is told. */
@@ -237,21 +240,38 @@ const watch = ({ journal, life }: Writing, id: string, commit: Commit, token: Fe
 }
 
 const commits = (writing: Writing, store: ExecutionStore): Pick<ExecutionStore, "commit" | "commitEach" | "save"> => {
+  const { holdUp, journal } = writing
   const commit: ExecutionStore["commit"] = (execution, asked = {}) =>
     Effect.flatMap(tokenNow, (token) => {
-      const told = watch(writing, execution.id, asked, token)
-      return Effect.onExit(store.commit(execution, asked), (exit) => Effect.sync(() => told(exit)))
+      const committed = Effect.suspend(() => {
+        const told = watch(writing, execution.id, asked, token)
+        return Effect.onExit(store.commit(execution, asked), (exit) => Effect.sync(() => told(exit)))
+      })
+      return asked.ack === undefined
+        ? committed
+        : Effect.zipRight(
+            holdUp("outcome of an event", () => journal.isLost(token)),
+            committed
+          )
     })
   const commitEach: ExecutionStore["commitEach"] = (asked) =>
     Effect.flatMap(tokenNow, (token) => {
-      const told = asked.map(({ commit = {}, execution, fence }) =>
-        watch(writing, execution.id, commit, fence ?? token)
-      )
-      return Effect.tap(store.commitEach(asked), (exits) =>
-        Effect.sync(() => {
-          for (const [place, exit] of exits.entries()) told[place]?.(exit)
-        })
-      )
+      const committed = Effect.suspend(() => {
+        const told = asked.map(({ commit = {}, execution, fence }) =>
+          watch(writing, execution.id, commit, fence ?? token)
+        )
+        return Effect.tap(store.commitEach(asked), (exits) =>
+          Effect.sync(() => {
+            for (const [place, exit] of exits.entries()) told[place]?.(exit)
+          })
+        )
+      })
+      return asked.every(({ commit }) => commit?.ack === undefined)
+        ? committed
+        : Effect.zipRight(
+            holdUp("outcome of an event", () => asked.some(({ fence }) => journal.isLost(fence ?? token))),
+            committed
+          )
     })
   return {
     commit,
@@ -298,13 +318,18 @@ const reads = (
 }
 
 /** A store as a process has it, whose answers are written down. */
-export const observed = (journal: Journal, life: Life, given: ExecutionStore): ExecutionStore =>
-  written(journal, life, { ...given, ...claims.observed(journal, journal.truth, life, given) })
+export const observed = (writing: Writing, given: ExecutionStore): ExecutionStore =>
+  written(writing, { ...given, ...claims.observed(writing, given) })
 
-const written = (journal: Journal, life: Life, store: ExecutionStore): ExecutionStore => ({
+const written = (writing: Writing, store: ExecutionStore): ExecutionStore =>
+  watched(writing, {
+    ...store,
+    ...commits(writing, store),
+    ...reads(writing.journal, store)
+  })
+
+const watched = ({ journal, life }: Writing, store: ExecutionStore): ExecutionStore => ({
   ...store,
-  ...commits({ journal, life }, store),
-  ...reads(journal, store),
   enqueue: (emits, options) =>
     Effect.tap(store.enqueue(emits, options), (seqs) =>
       Effect.sync(() => {

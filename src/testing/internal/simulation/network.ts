@@ -5,7 +5,7 @@ import { type StoreError, StoreRejected, StoreUnavailable } from "../../../Store
 import type { BrokenStatement } from "./brokenLibrary.js"
 import * as brokenLibrary from "./brokenLibrary.js"
 import type { Dice } from "./dice.js"
-import type { Kind, RequestFault, Trouble } from "./plan.js"
+import type { Kind, Outcome, RequestFault, Trouble } from "./plan.js"
 import type { Life } from "./processLife.js"
 import type { World } from "./world.js"
 
@@ -54,6 +54,10 @@ const kindOf = ({ operation, write }: Request): Kind => {
   return upkeep.has(operation) ? "upkeep" : "write"
 }
 
+/** How often is looked whether a lease or a claim is lost, and how long who has lost it stays frozen, in microseconds. */
+const lookEvery = 10_000
+const moment = 5_000
+
 /** Carries out a request, of which one statement may fail. */
 export type CarryOut<A, E> = (broken?: BrokenStatement) => Exit.Exit<A, E>
 
@@ -95,6 +99,30 @@ export class Network {
     return this.nature.alone
       ? this.within(life, pending, request, carryOut)
       : this.across(life, pending, request, carryOut)
+  }
+
+  /**
+   * What may come between what a process does and the outcome that it sends: it is frozen until that is not its own any more, and a moment
+   * longer, in which whoever has it now may not have done it yet.
+   */
+  holdUp(life: Life, pending: Array<Pending>, what: Outcome, isLost: () => boolean): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { dice, world } = this
+      const at = this.faults && !this.nature.alone ? pending.findIndex(({ kind }) => kind === what) : -1
+      const [fault] = at < 0 ? [] : pending.splice(at, 1)
+      if (fault === undefined) return Effect.void
+      world.note(`${life.name} is frozen before it sends the ${what}`)
+      life.trouble()
+      life.freeze()
+      const until = world.now + fault.micros
+      const look = (): void => {
+        if (!life.alive) return
+        if (world.now < until && !isLost()) world.after(lookEvery, look)
+        else world.after(dice.below(moment), () => life.thaw())
+      }
+      look()
+      return Effect.yieldNow()
+    })
   }
 
   /** Within the process nothing comes between the request and its answer. */

@@ -11,12 +11,18 @@ import * as dice_ from "./dice.js"
  * - `statement`: one of its statements fails, where it has any; else it is refused.
  * - `slow`: it is applied and answered later.
  * - `fatal`: it is applied, and the process stops dead before the answer.
- * - `frozen`: it is applied, and the process is frozen from when it was sent: a lease may be lost between a read and the commit.
+ * - `frozen`: it is applied, and the process is frozen from when it was sent. An outcome it sends only afterwards, when what
+ *   it did is not its own any more: its lease is lost, or its claim.
  */
 export type RequestFault = "refused" | "lost" | "dropped" | "late" | "twice" | "slow" | "fatal" | "frozen" | "statement"
 
-/** Which requests: reads, those of an execution for an event, writes of work, and what processes write on their own account (leases, claims). */
-export type Kind = "read" | "event" | "write" | "upkeep"
+/**
+ * Which requests: reads, those of an execution for an event, writes of work, what processes write on their own account (leases, claims), and
+ * the outcomes of events and of activities.
+ */
+export type Kind = "read" | "event" | "write" | "upkeep" | Outcome
+
+export type Outcome = "outcome of an event" | "outcome of an activity"
 
 /** What is wrong with the database for a time. */
 export type Trouble = "away" | "busy" | "disk-full" | "read-only"
@@ -72,11 +78,12 @@ const fault = (dice: dice_.Dice, processes: number, sql: boolean): Undated => {
       "frozen"
     )
     const how = sql && broken ? "statement" : any
+    const millis = dice.between(1, 4_000)
     return {
       _tag: "Request",
       process,
       how,
-      millis: dice.between(1, 4_000),
+      millis,
       kind: how === "frozen" ? "event" : dice.pick<Kind>("read", "write", "write", "write", "write", "write", "upkeep")
     }
   }
@@ -93,6 +100,16 @@ const fault = (dice: dice_.Dice, processes: number, sql: boolean): Undated => {
     millis: dice.chance(0.2) ? dice.between(-90_000, 90_000) : dice.between(-5_000, 5_000)
   }
 }
+
+/** An outcome that comes when it is too late: one fault in six, as few requests are one whose sender may have lost the right to it. */
+const late = (dice: dice_.Dice, processes: number): Undated => ({
+  _tag: "Request",
+  process: dice.below(processes),
+  how: "frozen",
+  // Leases last for three seconds and more.
+  millis: dice.between(3_000, 9_000),
+  kind: dice.pick<Kind>("outcome of an event", "outcome of an event", "outcome of an activity")
+})
 
 type WithoutPlace<A> = A extends unknown ? Omit<A, "id" | "at"> : never
 type Undated = WithoutPlace<Item>
@@ -113,7 +130,12 @@ export const make = (
       argument: dice.below(1_000_000)
     })
   }
-  for (let i = 0; i < faults; i++) items.push({ at: dice.below(millis), ...fault(dice, processes, sql) })
+  const outcomes = dice_.make(seed, "outcomes")
+  for (let i = 0; i < faults; i++) {
+    const at = dice.below(millis)
+    const any = fault(dice, processes, sql)
+    items.push({ at, ...(i % 6 === 5 ? late(outcomes, processes) : any) })
+  }
   const [first, ...rest] = commands
   for (let i = 0; first !== undefined && i < Math.ceil(operations / 4); i++) {
     const command = dice.pick(first, ...rest)

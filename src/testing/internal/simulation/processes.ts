@@ -9,7 +9,7 @@ import * as ExecutionStore from "../../../ExecutionStore.js"
 import type { Workload } from "../../Simulation.js"
 import type { Backend } from "./backend.js"
 import * as dice_ from "./dice.js"
-import { type Journal, observed } from "./journal.js"
+import { type Journal, observed, type Writing } from "./journal.js"
 import type { Network, Pending } from "./network.js"
 import { Life } from "./processLife.js"
 import type { RuntimeOptions } from "./runtimeOptions.js"
@@ -136,7 +136,8 @@ export class Process<R> {
           ),
           scope
         )
-        const store = observed(journal, life, ExecutionStore.make(tamper(encoded)))
+        const holdUp: Writing["holdUp"] = (what, isLost) => network.holdUp(life, this.pending, what, isLost)
+        const store = observed({ journal, life, holdUp }, ExecutionStore.make(tamper(encoded)))
         const runtime = ExecutionRuntime.layer({
           ...runtimeOptions.runtime,
           ...workload.runtime,

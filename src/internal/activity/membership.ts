@@ -4,6 +4,7 @@ import type * as Scope from "effect/Scope"
 import type { ExecutionStore } from "../../ExecutionStore.js"
 import type { Member } from "../../Lease.js"
 import type { StoreError } from "../../StoreError.js"
+import { elapsedOf } from "../clock/elapsed.js"
 import { isTestClock } from "../clock/testClock.js"
 import { makeObserver } from "../shards/assignment.js"
 import type { StoreMonitor } from "../supervision/storeMonitor.js"
@@ -51,7 +52,7 @@ export const make = (options: Options): Effect.Effect<Membership> =>
     ...options,
     members: isTestClock(clock) ? inTests : undefined,
     needed,
-    elapsed: () => Number(clock.unsafeCurrentTimeNanos() / 1_000n) / 1_000,
+    elapsed: () => elapsedOf(clock),
     observe: makeObserver(),
     foreign: false,
     renewedAt: Number.NEGATIVE_INFINITY,

@@ -1,17 +1,13 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { elapsed } from "../clock/elapsed.js"
 import { Failure, isBusy } from "./error.js"
 
 /** How long to wait before trying a database that is locked again. */
 const backoff = Schedule.exponential("1 millis").pipe(
   Schedule.union(Schedule.spaced("25 millis")),
   Schedule.jitteredWith({ min: 0.5, max: 1.5 })
-)
-
-/** Milliseconds that only go forward: the wall clock may be set back while somebody waits. */
-const elapsed: Effect.Effect<number> = Effect.map(Effect.clock, (clock) =>
-  Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 )
 
 /** Tries again while the database is busy, for at most `busyTimeout`. */

@@ -6,6 +6,7 @@ import { ExecutionStore } from "../../ExecutionStore.js"
 import type { FencingToken } from "../../Lease.js"
 import type { Health, Options, Shards } from "../../Shards.js"
 import type { StoreRejected } from "../../StoreError.js"
+import { elapsedOf } from "../clock/elapsed.js"
 import * as storeMonitor from "../supervision/storeMonitor.js"
 import * as supervised from "../supervision/supervised.js"
 import * as log from "../telemetry/log.js"
@@ -21,7 +22,7 @@ export const make = (options: Options = {}): Effect.Effect<Shards, StoreRejected
     const { count, holder, interval } = settings
     const clock = yield* Effect.clock
     const monitor = storeMonitor.make(Duration.toMillis(interval))
-    const ownership = ownedShards.make(() => Number(clock.unsafeCurrentTimeNanos() / 1_000n) / 1_000)
+    const ownership = ownedShards.make(() => elapsedOf(clock))
     const membership: Membership = {
       settings,
       store: yield* ExecutionStore,

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { SqlDriver } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import { elapsed } from "../clock/elapsed.js"
 import * as group from "../groupCommit/groupCommit.js"
 import type { LazyDriver } from "../groupCommit/lazyDriver.js"
 import * as busyRetry from "../sqlite/busyRetry.js"
@@ -50,7 +51,7 @@ const reserved = <A>(
   use: (shared: joinedTransaction.Shared) => Effect.Effect<A, busyRetry.Failure>
 ): Effect.Effect<A, busyRetry.Failure> =>
   Effect.scoped(
-    Effect.flatMap(Effect.zip(reserve(state), busyRetry.elapsed), ([shared, began]) =>
+    Effect.flatMap(Effect.zip(reserve(state), elapsed), ([shared, began]) =>
       Effect.mapError(use(shared), (failure) => ({ ...failure, began }))
     )
   )

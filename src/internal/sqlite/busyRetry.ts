@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Call } from "../../SqlDriver.js"
 import type { StoreRejected, StoreUnavailable } from "../../StoreError.js"
+import { elapsed } from "../clock/elapsed.js"
 import * as retryOnFailure from "../util/retryOnFailure.js"
 import { type Problem, toStoreError } from "./error.js"
 import { make as makeTurn, type Turn } from "./eventLoop.js"
@@ -27,11 +28,6 @@ export const isBusy = (failure: Failure): boolean => failure.problem.kind === "b
 const backoff = Schedule.exponential("1 millis").pipe(
   Schedule.union(Schedule.spaced("25 millis")),
   Schedule.jitteredWith({ min: 0.5, max: 1.5 })
-)
-
-/** Milliseconds that only go forward: the wall clock may be set back while somebody waits. */
-export const elapsed: Effect.Effect<number> = Effect.map(Effect.clock, (clock) =>
-  Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 )
 
 /** Tries again while the database is locked and there is time left. */

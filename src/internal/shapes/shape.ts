@@ -60,7 +60,9 @@ export const onlyOf = <A extends object>(members: { readonly [K in keyof Require
     const problem = shape(u, path, inner)
     if (problem !== undefined || !isObject(u)) return problem
     const other = Object.keys(u).find((key) => u[key] !== undefined && !names.includes(key))
-    return other === undefined ? undefined : { path: at(inner, other), detail: `expected none but ${names.join(", ")}` }
+    return other === undefined
+      ? undefined
+      : { path: at(inner, other), detail: `no such part: there are ${names.join(", ")}` }
   }
 }
 
